@@ -21,7 +21,7 @@ def model_options(command: _F) -> _F:
         metavar="scripted|FILE|NAME",
         shell_complete=model_names,
         help="The model: the scripted one, a script of replies, a model of OpenAI or of the server,"
-        " anthropic/NAME, or PROVIDER/NAME for a provider of config.toml.",
+        " openai/NAME, anthropic/NAME, or PROVIDER/NAME for a provider of config.toml.",
     )
     base_url = click.option(
         "--base-url",

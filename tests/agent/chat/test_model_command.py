@@ -20,6 +20,8 @@ from tests.agent.loopback import Answer, LoopbackServer, text
 from .at_work import at_work, everything, said, say
 
 OWN = ScriptedReply(text="own")
+HAS = "there are: local, router"
+FORMS = " model of OpenAI is openai/NAME, one of Anthropic anthropic/NAME"
 ROUTER = Provider(base_url="https://router.example/v1", key_env="ROUTER_KEY")
 
 
@@ -31,7 +33,8 @@ async def with_local(
     async with AsyncExitStack() as stack:
         server = stack.enter_context(LoopbackServer(*answers))
         local = Provider(base_url=server.base_url, model="m-1")
-        models = Models({"local": local, "router": ROUTER}, {})
+        # a key that a mistyped name would be sent with
+        models = Models({"local": local, "router": ROUTER}, {"OPENAI_API_KEY": "k"})
         stack.push_async_callback(models.aclose)
         gateway = await stack.enter_async_context(
             at_work(plugin, RecordingModel(*own), models=models)
@@ -58,7 +61,10 @@ async def test_another_model_answers_in_its_channel_alone_and_after_new_too() ->
     answers = [Answer([text("one")]), Answer([text("two")])]
     async with with_local(plugin, *answers) as (gateway, server):
         taken = await said(gateway, "/model local")
-        assert taken == ("command", "local/m-1 answers from the next model call on")
+        assert taken == (
+            "command",
+            f"local/m-1 at {server.base_url} answers from the next model call on",
+        )
         assert await said(gateway, "hello") == ("completed", "one")
         assert await said(gateway, "hello", "#bergen") == ("completed", "own")
         assert (await said(gateway, "/new"))[0] == "command"
@@ -84,7 +90,10 @@ async def test_a_model_that_cannot_be_taken_changes_nothing() -> None:
     async with with_local(everything()) as (gateway, _):
         for name, says in (
             ("router", "providers.router has its key in the variable ROUTER_KEY, which is not set"),
-            ("rooter/x", "there is no provider 'rooter'; did you mean router?"),
+            ("rooter/x", f"there is no provider 'rooter'; {HAS}; did you mean router? A{FORMS}"),
+            ("locl", f"there is no provider 'locl'; {HAS}; did you mean local? A{FORMS}"),
+            ("gpt-5", f"there is no provider 'gpt-5'; {HAS}. A{FORMS}"),
+            ("slow.json", "scripts are not taken here; start with --model FILE.json"),
             ("two words", "there is /model and /model NAME, and nothing goes behind it"),
         ):
             assert await said(gateway, f"/model {name}") == ("command", says)
@@ -125,8 +134,9 @@ async def test_without_providers_any_name_can_be_taken(autojump_clock: MockClock
         assert (await said(gateway, "/model"))[1] == (
             "scripted answers; /model NAME takes another. There are no providers."
         )
-        assert (await said(gateway, "/model gpt-5"))[
-            1
-        ] == "gpt-5 answers from the next model call on"
+        for name in ("gpt-5", "openai/gpt-5"):
+            assert (await said(gateway, f"/model {name}"))[1] == (
+                "gpt-5 at https://api.openai.com/v1 answers from the next model call on"
+            )
         assert (await said(gateway, "/model scripted"))[1].startswith("scripted answers")
         assert (await said(gateway, "hello"))[0] == "completed"

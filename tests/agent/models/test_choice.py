@@ -222,6 +222,8 @@ async def test_anthropics_server_says_what_it_has() -> None:
     assert (server.requests[0].path, server.requests[0].headers["x-api-key"]) == ("/v1/models", "k")
 
 
+HAS = "there are: local, router, paid"
+FORMS = " model of OpenAI is openai/NAME, one of Anthropic anthropic/NAME"
 PROVIDERS = {
     "local": Provider(base_url="http://127.0.0.1:1/v1"),
     "router": Provider(
@@ -266,13 +268,11 @@ async def test_a_provider_has_its_own_key_and_no_other(
             "providers.paid at https://api.openai.com/v1 needs a key: set key_env to the name of "
             "the variable that holds it",
         ),
-        ("rooter/qwen3", "there is no provider 'rooter'; did you mean router?"),
-        ("groq/qwen3", "there is no provider 'groq'; there are: local, router, paid"),
         (
-            "locl",
-            "model 'locl' at https://api.openai.com/v1 needs a key: set SLIPHOOK_API_KEY or "
-            "OPENAI_API_KEY, or name another server with --base-url, or did you mean local?",
+            "rooter/qwen3",
+            f"there is no provider 'rooter'; {HAS}; did you mean router? A{FORMS}",
         ),
+        ("groq/qwen3", f"there is no provider 'groq'; {HAS}. A{FORMS}"),
     ],
 )
 def test_a_provider_that_cannot_be_used(name: str, says: str) -> None:
@@ -283,11 +283,35 @@ def test_a_provider_that_cannot_be_used(name: str, says: str) -> None:
         assert str(caught.value) == says
 
 
+def test_a_mistyped_provider_takes_no_other_server_in_a_chat() -> None:
+    models = Models(PROVIDERS, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://127.0.0.1:3/v1"})
+    for name in ("locl", "locl/m"):
+        with pytest.raises(ModelError) as caught:
+            models.named(name)
+        assert str(caught.value) == (
+            f"there is no provider 'locl'; {HAS}; did you mean local? A{FORMS}"
+        )
+    with pytest.raises(ModelError, match="scripts are not taken here"):
+        models.named("slow.json")
+    for name in ("openai/gpt-5", "openai/a/b"):
+        assert models.named(name).name == name.removeprefix("openai/") == models.first(name).name
+
+
+def test_without_a_key_the_name_may_be_a_mistyped_provider() -> None:
+    with pytest.raises(ModelError) as caught:
+        Models(PROVIDERS, {}).first("locl")
+    assert str(caught.value) == (
+        "model 'locl' at https://api.openai.com/v1 needs a key: set SLIPHOOK_API_KEY or "
+        "OPENAI_API_KEY, or name another server with --base-url, or did you mean local?"
+    )
+
+
 def test_without_providers_the_error_says_how_to_name_one() -> None:
     with pytest.raises(ModelError) as caught:
         Models({}, {"OPENAI_API_KEY": "k"}).first("groq/qwen3")
     assert str(caught.value) == (
-        "there is no provider 'groq'; there are: none; [providers.NAME] in config.toml adds one"
+        "there is no provider 'groq'; there are: none; [providers.NAME] in config.toml adds one."
+        f" A{FORMS}"
     )
 
 
@@ -299,7 +323,8 @@ async def test_an_address_beats_a_provider_at_the_start_and_not_later(tmp_path: 
     assert models.named("scripted").provider == "scripted"
     # no file is read for a name that somebody far away has typed
     (tmp_path / "script.json").write_text("{}")
-    assert models.named(str(tmp_path / "script.json")).provider == "openai"
+    with pytest.raises(ModelError, match="scripts are not taken here"):
+        models.named(str(tmp_path / "script.json"))
 
 
 async def test_errors_of_a_provider_name_its_keys_in_the_settings() -> None:

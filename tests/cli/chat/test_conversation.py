@@ -340,7 +340,7 @@ def test_another_model_is_taken_and_recorded(
     assert (status, err) == (0, "")
     assert out.splitlines()[-6:] == [
         "You said: hello",
-        "local/m-1 answers from the next model call on",
+        f"local/m-1 at {server.base_url} answers from the next model call on",
         "from the server",
         "local/m-1 answers",
         f"local  m-1 at {server.base_url}",

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 
-from sliphook.agent.models.choice import full_name
 from sliphook.agent.ui.filling import Question
 from sliphook.agent.ui.questions import Asked
 from sliphook.errors import HostError
-from sliphook.quoting import quote
 
 from .commands import Slash, parse_slash, run_slash
-from .model_command import choose, models_text
+from .model_command import choose, models_text, taken_text
 from .replies import ChatReply, PendingMessage, ReplyDisplay, and_dropped, stopped, too_many
 from .work import Work
 
@@ -272,7 +270,7 @@ class Channel:
         self.model = agent.model = chosen
         # for `session_start` of the next session, after `/new`
         self.session.model = chosen.name or None
-        return f"{quote(full_name(chosen), 64)} answers from the next model call on"
+        return taken_text(chosen)
 
     def _converse(self, message: PendingMessage) -> None:
         if self._new_message == "interrupt":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sliphook.agent.models.base import Model, ModelError
 from sliphook.agent.models.choice import Models, full_name
+from sliphook.agent.models.pool import ServedModel
 from sliphook.quoting import quote
 
 from .columns import columns
@@ -34,6 +35,15 @@ def models_text(model: Model, models: Models | None) -> str:
         f"{answers}\n{columns(rows)}\n"
         "/model NAME takes one of these, /model NAME/MODEL another model there"
     )
+
+
+def taken_text(model: Model) -> str:
+    """That the model answers from now on, and where: a name alone may mean another server."""
+    name = quote(full_name(model), _NAME_CHARS)
+    at = ""
+    if isinstance(model, ServedModel) and full_name(model) != model.endpoint.url:
+        at = f" at {quote(model.endpoint.url, 200)}"
+    return f"{name}{at} answers from the next model call on"
 
 
 def choose(name: str, models: Models | None) -> Model | str:

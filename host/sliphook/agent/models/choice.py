@@ -24,6 +24,8 @@ from .scripted import ScriptedModel
 
 ANTHROPIC: Final = "anthropic/"
 """The names of Anthropic's models begin with this."""
+OPENAI: Final = "openai/"
+"""Those of OpenAI's may; where there are providers, `/model` takes them in no other form."""
 _NAME_CHARS: Final = 64
 
 
@@ -67,7 +69,7 @@ class Models:
         - `PROVIDER/NAME` is a model of a provider, `PROVIDER` the one that the settings name for
           it;
         - a path to a file, or a name that ends in `.json`, is a script;
-        - `anthropic/NAME` is a model of Anthropic;
+        - `anthropic/NAME` is a model of Anthropic, `openai/NAME` one of OpenAI;
         - every other name is a model of OpenAI.
 
         With an address, the name is a model of that server in any case. It speaks Anthropic's
@@ -85,20 +87,29 @@ class Models:
             return self._of_a_server(name or "", self._base_url)
         if name is not None and not names_provider(name, self.providers) and _is_script(name):
             return ScriptedModel.from_file(Path(name))
-        return self.named(name or SCRIPTED)
+        if not name or name == SCRIPTED or names_provider(name, self.providers):
+            return self.named(name or SCRIPTED)
+        return self._of_a_server(name, None)
 
     def named(self, name: str) -> Model:
         """The model for `/model`: as for `--model`, but a provider beats the address.
 
-        It reads no script: the name may come from far away.
+        It reads no script: the name may come from far away. With providers and without an
+        address, the name has to tell the place: a typo must not send a conversation elsewhere.
 
         Raises:
-            ModelError: there is no such provider, or the key is missing.
+            ModelError: there is no such provider, the key is missing, or it is a script.
         """
         if names_provider(name, self.providers):
             provider, _, model = name.partition("/")
             return self._of_provider(provider, model)
-        return ScriptedModel() if name == SCRIPTED else self._of_a_server(name, self._base_url)
+        if name == SCRIPTED:
+            return ScriptedModel()
+        if name.endswith(".json"):
+            raise ModelError("refused", "scripts are not taken here; start with --model FILE.json")
+        if self.providers and self._base_url is None and not name.startswith((OPENAI, ANTHROPIC)):
+            raise self._no_provider(name)
+        return self._of_a_server(name, self._base_url)
 
     def addresses(self, own: Model) -> dict[str, str | None]:
         """The servers that plugins may name, for `PluginHost(..., providers=...)`.
@@ -192,6 +203,10 @@ class Models:
         else:
             address = base_url or self._environ.get("OPENAI_BASE_URL") or OPENAI_BASE_URL
             api = "openai" if base_url is None else guessed_api(base_url)
+            if base_url is None and name.startswith(OPENAI):
+                name = name.removeprefix(OPENAI)
+            elif "/" in name and address == OPENAI_BASE_URL:
+                raise self._no_provider(name)
         set_by = ANTHROPIC_SET_BY if api == "anthropic" else OPENAI_SET_BY
         key = self._key(name, address, f"{api.upper()}_API_KEY", set_by)
         endpoint = Endpoint(api=api, base_url=address, api_key=key, set_by=set_by)
@@ -199,11 +214,6 @@ class Models:
 
     def _key(self, name: str, address: str, variable: str, set_by: SetBy) -> str | None:
         near = nearest(name.partition("/")[0], list(self.providers))
-        if "/" in name and address == OPENAI_BASE_URL:
-            has = ", ".join(self.providers) or "none; [providers.NAME] in config.toml adds one"
-            hint = f"did you mean {near}?" if near else f"there are: {has}"
-            said = quote(name.partition("/")[0], _NAME_CHARS)
-            raise ModelError("refused", f"there is no provider '{said}'; {hint}")
         key = self._environ.get("SLIPHOOK_API_KEY") or self._environ.get(variable)
         # only there is a key certain to be needed: a local server takes none
         if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
@@ -214,6 +224,17 @@ class Models:
                 f" or name another server with {set_by.address}{meant}",
             )
         return key
+
+    def _no_provider(self, name: str) -> ModelError:
+        said = quote(name.partition("/")[0], _NAME_CHARS)
+        near = nearest(said, list(self.providers))
+        has = ", ".join(self.providers) or "none; [providers.NAME] in config.toml adds one"
+        meant = f"; did you mean {near}? A" if near else ". A"
+        return ModelError(
+            "refused",
+            f"there is no provider '{said}'; there are: {has}{meant}"
+            " model of OpenAI is openai/NAME, one of Anthropic anthropic/NAME",
+        )
 
 
 def _is_at(route: ModelRoute, own: ModelRoute) -> bool:
@@ -246,11 +267,11 @@ def full_name(model: Model, asked: str | None = None) -> str:
 
 
 def says_where(name: str, providers: Mapping[str, Provider]) -> bool:
-    """The name alone tells the place: scripted, a provider, a script or a model of Anthropic."""
+    """The name alone tells the place: scripted, a provider, a script, or whose model it is."""
     return (
         name == SCRIPTED
         or names_provider(name, providers)
-        or name.startswith(ANTHROPIC)
+        or name.startswith((ANTHROPIC, OPENAI))
         or _is_script(name)
     )
 
