@@ -50,6 +50,7 @@ WITH_SDK = (
     "gate.py",
     "auto_commit.py",
     "llm_switch.py",
+    "remote_tools.py",
 )
 
 Built = Callable[[str], Path]
