@@ -225,6 +225,15 @@ def test_a_missing_sdk_is_explained() -> None:
     assert advice_for("ModuleNotFoundError: No module named 'requests'") is None
 
 
+@pytest.mark.parametrize("what", ["package", "module"])
+def test_a_missing_sdk_for_node_is_explained(what: str) -> None:
+    assert advice_for(f"Error: Cannot find {what} 'sliphook-sdk' imported from /a/g.mjs") == (
+        "no node_modules folder beside the plugin's file or above it has sliphook-sdk;"
+        " install it there: npm install sliphook-sdk"
+    )
+    assert advice_for(f"Error: Cannot find {what} 'left-pad' imported from /a/g.mjs") is None
+
+
 THROWN = """\
 file:///home/ada/guard.mjs:5
   setTimeout(() => { throw new TypeError("no such thing"); }, 10);

@@ -352,7 +352,7 @@ def test_what_was_not_asked_for_in_uses_is_refused_without_the_host(start: Start
     reply = child.reply(child.request("hook/pre_tool_call", do("inject")))
     assert (
         reply["error"]["message"]
-        == "guard: HostRefused: the plugin does not ask for it: Plugin(..., uses=['inject'])"
+        == 'guard: HostRefused: inject() needs uses=["inject"] in Plugin(...)'
     )
 
 

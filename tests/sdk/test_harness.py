@@ -282,7 +282,7 @@ def test_tools_of_a_plugin_that_does_not_run_and_doubled_ones() -> None:
         idle.set_tools([late, late])
     none = Plugin("idle")
     Harness(none)
-    with pytest.raises(HostRefused, match=r"uses=\['tools'\]"):
+    with pytest.raises(HostRefused, match=r'changing tools needs uses=\["tools"\] in Plugin'):
         none.set_tools([late])
 
 

@@ -362,3 +362,15 @@ def test_specs_are_what_the_protocol_says() -> None:
     plugin = Plugin("p")
     plugin.tool(no_arguments)
     assert isinstance(plugin.tools["no_arguments"].spec, ToolSpec)
+
+
+@pytest.mark.parametrize("kind", ["tool", "command"])
+def test_a_name_in_place_of_the_function(kind: str) -> None:
+    decorator: Any = getattr(Plugin("guard"), kind)
+    with pytest.raises(RegistrationError) as refused:
+        decorator("deploy")
+    assert re.fullmatch(
+        rf".+test_registration\.py:\d+: @plugin\.{kind}\('deploy'\): a name is given by name:"
+        rf" @plugin\.{kind}\(name='deploy'\)",
+        str(refused.value),
+    )

@@ -159,6 +159,11 @@ def advice_for(last_words: str) -> str | None:
             "the Python that its #! line finds has no sliphook-sdk;"
             " install it there, or activate the environment that has it"
         )
+    if re.search(r"Cannot find (package|module) 'sliphook-sdk", last_words):
+        return (
+            "no node_modules folder beside the plugin's file or above it has sliphook-sdk;"
+            " install it there: npm install sliphook-sdk"
+        )
     return None
 
 

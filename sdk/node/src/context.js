@@ -1,6 +1,10 @@
 // What a handler gets as `ctx`: its session, its deadline and cancel, and requests to the host.
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { LIMITS } from "./protocol.js";
+
+const CANCEL_FOLLOWS_MS = 250; // how long a call's cancel may come behind the end of its question
 
 /** What every function of the author knows: the plugin's settings, its folder and its log. */
 class PluginContext {
@@ -210,14 +214,20 @@ export class Context extends PluginContext {
 
   /**
    * Ask the person in front of the agent, in the turn of this call; see `Host.ask`. The handler's
-   * own timeout goes on meanwhile, and a cancel withdraws the question. Needs `uses: ["ask"]`.
+   * own timeout goes on meanwhile. Needs `uses: ["ask"]`. Throws the reason of `ctx.signal` after a
+   * cancel, which ends the question.
    */
   async ask(prompt, { schema, timeoutS } = {}) {
     const { sessionId, turnId, signal } = this;
     // behind the call of that id its end would end the question too
     const isOpen = ["tool/call", "hook/pre_tool_call"].includes(this.#call.method);
     const about = { sessionId, turnId, callId: isOpen ? this.callId : null, signal };
-    return await this.#service.plugin.host.ask(prompt, { ...about, schema, timeoutS });
+    const result = await this.#service.plugin.host.ask(prompt, { ...about, schema, timeoutS });
+    // what ended the question may also cancel the call, and the host says so a little later
+    if (result.outcome === "interrupted" && this.#call.id !== undefined && turnId != null)
+      await sleep(CANCEL_FOLLOWS_MS, undefined, { signal }).catch(() => {});
+    signal.throwIfAborted();
+    return result;
   }
 
   /** Answer a question in the person's place; see `Host.answer`. Needs `uses: ["approve"]`. */

@@ -118,11 +118,12 @@ export class Host {
 
   async #ask(method, params, signal) {
     const grant = GRANTS[method];
+    const what = grant === "tools" ? "changing tools" : `${method.split("/")[1]}()`;
     // the host would refuse too, but could not say how to correct it
     if (grant !== undefined && !this.#plugin.uses.includes(grant))
       throw new HostRefused(
         ErrorCode.NOT_GRANTED,
-        `the plugin does not ask for it: new Plugin(${JSON.stringify(this.#plugin.name)}, { uses: ["${grant}"] })`,
+        `${what} needs uses: ["${grant}"] in new Plugin(${JSON.stringify(this.#plugin.name)}, ...)`,
       );
     return await this.#running(method).ask(method, params, signal);
   }

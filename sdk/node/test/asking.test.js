@@ -49,6 +49,44 @@ test("a cancel of the call withdraws the question", () =>
     assert.equal((await child.ask("tool/call", call("quick"))).content, "quick");
   }));
 
+test("an interrupt ends the call, also if the question ends first", () =>
+  withChild(
+    `plugin.tool("deploy", async (args, ctx) => {
+      await ctx.ask("Where to?").catch((error) => {
+        ctx.log("info", \`\${error === ctx.signal.reason} \${ctx.signal.aborted}\`);
+        throw error;
+      });
+    });`,
+    OPTIONS,
+    async (child) => {
+      await child.initialize();
+      const deploy = child.request("tool/call", call("deploy"));
+      const asked = await child.said("host/ask");
+      child.process.stdin.write(child.frame({ id: asked.id, result: { outcome: "interrupted" } }));
+      child.notify("$/cancelRequest", { id: deploy });
+      assert.equal((await child.said("host/log")).params.message, "true true");
+      assert.equal((await child.reply(deploy)).error.code, -32800);
+    },
+  ));
+
+test("a question that ends alone is interrupted", () =>
+  withChild(ASKS, OPTIONS, async (child) => {
+    await child.initialize();
+    const deploy = child.request("tool/call", call("deploy"));
+    const asked = await child.said("host/ask");
+    child.process.stdin.write(child.frame({ id: asked.id, result: { outcome: "interrupted" } }));
+    assert.equal((await child.reply(deploy)).result.content, '{"outcome":"interrupted"}');
+  }));
+
+test("a use that was forgotten is named with its method", async () => {
+  const played = await harness(new Plugin("deploy"));
+  await assert.rejects(played.plugin.host.ask("?", { sessionId: "s-1" }), {
+    name: "HostRefused",
+    message: 'ask() needs uses: ["ask"] in new Plugin("deploy", ...)',
+  });
+  await played.close();
+});
+
 function made() {
   return new Plugin("deploy", { uses: ["ask", "approve"] })
     .tool("deploy", async (args, ctx) => JSON.stringify(await ctx.ask("Where to?")))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from sliphook_sdk.errors import RegistrationError
 from sliphook_sdk.protocol import CATALOGUE, Kind, OnFailure, Subscription
 
 from .handlers import CommandHandler, HookHandler
@@ -150,6 +152,7 @@ class Registered:
         schema: dict[str, Any] | None = None,
     ) -> FunctionT | Callable[[FunctionT], FunctionT]:
         """Register a function as a tool of the model. See `Tool` for arguments and exceptions."""
+        _check_no_name(function, "tool")
 
         def register(function: FunctionT) -> FunctionT:
             tool = Tool(
@@ -193,6 +196,7 @@ class Registered:
             RegistrationError: the name or the function is not allowed; the message has the
                 function's file and line.
         """
+        _check_no_name(function, "command")
 
         def register(function: FunctionT) -> FunctionT:
             _add(self.commands, CommandHandler(function, name, description), "command")
@@ -243,6 +247,15 @@ class Registered:
             return function
 
         return register
+
+
+def _check_no_name(function: object, decorator: str) -> None:
+    if isinstance(function, str):
+        caller = sys._getframe(2)  # there is no function yet whose place could be told
+        raise RegistrationError(
+            f"{caller.f_code.co_filename}:{caller.f_lineno}: @plugin.{decorator}({function!r}): "
+            f"a name is given by name: @plugin.{decorator}(name={function!r})"
+        )
 
 
 def _add(known: dict[str, NamedT], handler: NamedT, kind: str) -> None:

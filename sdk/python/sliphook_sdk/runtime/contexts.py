@@ -6,7 +6,7 @@ whose requests are awaited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sliphook_sdk.errors import Cancelled
 from sliphook_sdk.protocol import AlertLevel, AskResult, ProgressParams, limits
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from sliphook_sdk.wire.call import Call
 
     from .state import Runtime
+
+
+_CANCEL_FOLLOWS_S: Final = 0.25
+"""How long the cancel of a call may come behind the end of its question."""
 
 
 class BaseContext(PluginContext[ConfigT], CallFields):
@@ -82,6 +86,11 @@ class BaseContext(PluginContext[ConfigT], CallFields):
             self._runtime.link.notify(
                 "$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction)
             )
+
+    def _may_be_cancelled(self, result: AskResult) -> bool:
+        """What ended the question may also cancel the call, and the host says so a little later."""
+        in_turn = self._call.id is not None and self.turn_id is not None
+        return result.outcome == "interrupted" and in_turn
 
     def _command(
         self,
@@ -208,12 +217,15 @@ class Context(BaseContext[ConfigT]):
         `Host.ask`.
 
         Raises:
-            Cancelled: the call was cancelled, so the question is withdrawn. Do not catch it.
+            Cancelled: the call is cancelled, so the question is over. Do not catch it.
             HostRefused: it is not granted, or it cannot be asked so.
         """
         params = self._question(prompt, schema, timeout_s)
-        result = self._runtime.ask("host/ask", params, self._call)
-        return read("host/ask", result, AskResult)
+        result = read("host/ask", self._runtime.ask("host/ask", params, self._call), AskResult)
+        if self._may_be_cancelled(result):
+            self.wait(_CANCEL_FOLLOWS_S)
+        self.raise_if_cancelled()
+        return result
 
     def answer(self, question_id: str, choice: object) -> bool:
         """Answer a question in the person's place: see `Host.answer`. Needs `uses=["approve"]`."""
@@ -294,14 +306,20 @@ class AsyncContext(BaseContext[ConfigT]):
     ) -> AskResult:
         """Ask the person in front of the agent, in the turn that this call belongs to.
 
-        The handler's own timeout goes on meanwhile; a cancel withdraws the question. Needs
-        `uses=["ask"]`. For the arguments see `Host.ask`.
+        The handler's own timeout goes on meanwhile. Needs `uses=["ask"]`. For the arguments see
+        `Host.ask`.
 
         Raises:
+            asyncio.CancelledError: the call is cancelled, so the question is over.
             HostRefused: it is not granted, or it cannot be asked so.
         """
+        import asyncio
+
         params = self._question(prompt, schema, timeout_s)
-        return read("host/ask", await self._runtime.ask_async("host/ask", params), AskResult)
+        result = read("host/ask", await self._runtime.ask_async("host/ask", params), AskResult)
+        if self._may_be_cancelled(result):
+            await asyncio.sleep(_CANCEL_FOLLOWS_S)
+        return result
 
     async def answer(self, question_id: str, choice: object) -> bool:
         """Answer a question in the person's place: see `Host.answer`. Needs `uses=["approve"]`."""

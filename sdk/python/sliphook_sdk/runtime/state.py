@@ -164,10 +164,11 @@ class Runtime:
     def _check(self, method: str, *, blocks: bool) -> None:
         grant = METHOD_BY_NAME[method].grant
         if grant is not None and grant not in self.uses:
+            what = "changing tools" if grant == "tools" else f"{method.partition('/')[2]}()"
             # the host would refuse too, but could not say how to correct it
             raise HostRefused(
                 ErrorCode.NOT_GRANTED,
-                f"the plugin does not ask for it: Plugin(..., uses=[{grant!r}])",
+                f'{what} needs uses=["{grant}"] in Plugin(...)',
             )
         self.link.check(method, blocks=blocks)
         if not self._introduced.done() and self._starter == current():
