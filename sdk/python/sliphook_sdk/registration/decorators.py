@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import traceback
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sliphook_sdk.errors import RegistrationError
@@ -251,9 +251,10 @@ class Registered:
 
 def _check_no_name(function: object, decorator: str) -> None:
     if isinstance(function, str):
-        caller = sys._getframe(2)  # there is no function yet whose place could be told
+        # the caller of the decorator: there is no function yet whose place could be told
+        caller = traceback.extract_stack(limit=3)[0]
         raise RegistrationError(
-            f"{caller.f_code.co_filename}:{caller.f_lineno}: @plugin.{decorator}({function!r}): "
+            f"{caller.filename}:{caller.lineno}: @plugin.{decorator}({function!r}): "
             f"a name is given by name: @plugin.{decorator}(name={function!r})"
         )
 
