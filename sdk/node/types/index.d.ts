@@ -256,7 +256,8 @@ export interface Context<State = unknown, Config = Record<string, any>> {
   interrupt(reason: string): Promise<boolean>;
   /**
    * Ask the person in front of the agent, in the turn of this call. The handler's own timeout goes
-   * on meanwhile, and a cancel withdraws the question. Needs `uses: ["ask"]`. Throws HostRefused.
+   * on meanwhile. Needs `uses: ["ask"]`. Throws HostRefused, and the reason of `signal` after a
+   * cancel of the call, which ends the question.
    */
   ask(prompt: string, options?: QuestionOptions): Promise<AskResult>;
   /** Answer a question in the person's place. Needs `uses: ["approve"]`. Throws HostRefused. */
