@@ -36,6 +36,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("installed",),
         ("doctor",),
         ("check",),
+        ("adapters",),
         ("agent",),
         ("cli",),
         ("__main__",),

@@ -1,0 +1,1 @@
+"""Sliphook and the hooks of other agents: our plugins in them."""

@@ -1,0 +1,65 @@
+"""Pure: what plugins came to, in our words, and what a hook's process writes and exits with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the plugins came to. An opinion that changes nothing (`allow`) is not in here.
+
+    Attributes:
+        denied: why it may not happen: `NAME: reason`, joined by `; `. None: it may.
+        ask: why a person has to agree first.
+        arguments: what the tool is to be called with instead.
+        context: texts for the model, each with its plugin's name.
+        result: the text that the model is to read instead of the tool's.
+        continue_with: the text with which the turn goes on.
+        message: a text for the person.
+        end: why the agent is to end its turn; only after an interrupt that a plugin asked for.
+    """
+
+    denied: str | None = None
+    ask: str | None = None
+    arguments: dict[str, Any] | None = None
+    context: tuple[str, ...] = ()
+    result: str | None = None
+    continue_with: str | None = None
+    message: str | None = None
+    end: str | None = None
+
+    @property
+    def context_text(self) -> str | None:
+        """All texts of the context in one; None if there is none."""
+        return "\n\n".join(self.context) or None
+
+
+class HookReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a hook's process writes, and its exit code.
+
+    Attributes:
+        unwritten: a sentence for each part of the answer that the agent has no way to take.
+    """
+
+    stdout: bytes = b""
+    stderr: str = ""
+    exit_code: int = 0
+    unwritten: tuple[str, ...] = ()
+
+
+def reply_of(body: Mapping[str, Any], unwritten: tuple[str, ...] = ()) -> HookReply:
+    """A reply of one JSON object, without the fields that are None; nothing if none is left.
+
+    Raises:
+        ValueError, TypeError, RecursionError: The values are not what JSON can carry.
+    """
+    said = {name: value for name, value in body.items() if value is not None}
+    if not said:
+        return HookReply(unwritten=unwritten)
+    # ASCII, so that a lone surrogate of a text is an escape and not an error
+    text = json.dumps(said, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return HookReply(stdout=text.encode(), unwritten=unwritten)

@@ -1,0 +1,200 @@
+"""Pure: what an agent told a hook, in our words; one struct for each kind of happening.
+
+Their ids and texts are untrusted: they are of the right type and length, nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+ToolKind = Literal["shell", "read", "write", "edit", "fetch", "search", "agent", "mcp", "other"]
+"""What a tool does, whatever its agent calls it."""
+
+
+class Happening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What every happening has.
+
+    Attributes:
+        event: the agent's name of the event.
+        session_id: the agent's id of the session.
+        cwd, transcript_path: absolute paths; None if the agent does not say.
+        turn_id: the agent's id of the turn, or of its prompt.
+        agent_id, agent_type: the child agent in which it happened; None in the root.
+        permission_mode, model: as the agent calls them.
+    """
+
+    event: str
+    session_id: str
+    cwd: str | None = None
+    transcript_path: str | None = None
+    turn_id: str | None = None
+    agent_id: str | None = None
+    agent_type: str | None = None
+    permission_mode: str | None = None
+    model: str | None = None
+
+
+class SessionStarted(Happening, frozen=True, kw_only=True):
+    """A session begins or goes on. `compacted` and `reset` are of a session that was open."""
+
+    source: Literal["startup", "resume", "reset", "compacted"]
+
+
+class SessionEnded(Happening, frozen=True, kw_only=True):
+    """A session is over."""
+
+    reason: Literal["exit", "reset", "error"]
+
+
+class Prompted(Happening, frozen=True, kw_only=True):
+    """A text is about to reach the model; `queued`: the agent wrote it, no person.
+
+    With an `agent_id` it is the task of that child agent.
+    """
+
+    text: str
+    queued: bool = False
+
+
+class OfTool(Happening, frozen=True, kw_only=True):
+    """What is said of one tool call.
+
+    Attributes:
+        tool_name: as the agent calls it.
+        tool_kind: what it does.
+        origin: `agent`, or `mcp:SERVER`.
+        arguments: what it is called with.
+        model_call_id: the model's own id of the call; None if the agent does not say.
+    """
+
+    tool_name: str
+    tool_kind: ToolKind
+    origin: str
+    arguments: dict[str, Any]
+    model_call_id: str | None = None
+
+
+class ToolAsked(OfTool, frozen=True, kw_only=True):
+    """A tool is about to run."""
+
+
+class ToolDone(OfTool, frozen=True, kw_only=True):
+    """A tool has run.
+
+    Attributes:
+        status: how it ended; `interrupted` by the person.
+        status_known: false: the agent does not say, and `ok` is only likely.
+        content: the result as text.
+        data: the result as the agent has it.
+        duration_ms: None if the agent does not say.
+    """
+
+    status: Literal["ok", "error", "interrupted"]
+    status_known: bool = True
+    content: str
+    data: Any
+    duration_ms: float | None = None
+
+
+class CallEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a batch: what the model reads of it."""
+
+    model_call_id: str
+    tool_name: str
+    content: str
+
+
+class BatchDone(Happening, frozen=True, kw_only=True):
+    """All tool calls of one answer of the model are over, the denied ones too."""
+
+    calls: tuple[CallEnd, ...]
+
+
+class PermissionAsked(OfTool, frozen=True, kw_only=True):
+    """The agent asks its person whether a tool may run."""
+
+
+class StopAsked(Happening, frozen=True, kw_only=True):
+    """The model is done.
+
+    Attributes:
+        again: it was sent on by a hook before, in this turn.
+        last_assistant_message: None if the agent does not say.
+    """
+
+    again: bool = False
+    last_assistant_message: str | None = None
+
+
+class TurnFailed(Happening, frozen=True, kw_only=True):
+    """A turn ended by an error, of the model mostly."""
+
+    kind: str
+    message: str
+
+
+class TurnInterrupted(Happening, frozen=True, kw_only=True):
+    """The person stopped the turn."""
+
+
+class SubagentStarted(Happening, frozen=True, kw_only=True):
+    """A child agent begins; `agent_id` is its own. `goal`: None if the agent does not say."""
+
+    goal: str | None = None
+
+
+class SubagentStopped(Happening, frozen=True, kw_only=True):
+    """A child agent ended; `agent_id` is its own."""
+
+    status: Literal["completed", "failed", "cancelled"] = "completed"
+    summary: str | None = None
+
+
+class Notified(Happening, frozen=True, kw_only=True):
+    """The person is told something; `kind` as the agent calls it."""
+
+    kind: str
+    message: str
+
+
+class Elicited(Happening, frozen=True, kw_only=True):
+    """An MCP server asks the person something."""
+
+    server: str
+    message: str
+
+
+class ElicitationAnswered(Happening, frozen=True, kw_only=True):
+    """The person has answered an MCP server: `accept`, `decline`, `cancel`."""
+
+    server: str
+    action: str
+
+
+class ModelAsked(Happening, frozen=True, kw_only=True):
+    """A model call is about to be made; `messages` are what of them is text."""
+
+    messages: tuple[tuple[str, str], ...]
+
+
+class ModelAnswered(Happening, frozen=True, kw_only=True):
+    """A piece of what the model says.
+
+    Attributes:
+        text: this piece.
+        last: no more comes of this answer.
+        usage: input and output tokens; None if the agent does not say.
+    """
+
+    text: str
+    last: bool
+    usage: tuple[int, int] | None = None
+
+
+class Misread(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent said something that could not be read; `why` is a sentence for people."""
+
+    event: str
+    why: str

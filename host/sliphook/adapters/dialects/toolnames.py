@@ -1,0 +1,128 @@
+"""Pure: what the tools of each agent do, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from .told import ToolKind
+
+
+class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
+    """The names of one agent's tools.
+
+    Attributes:
+        kinds: the tools of which it is known what they do.
+        mcp_prefix: with what the names of tools of MCP servers begin; "" if they do not tell.
+        mcp_separator: what stands between server and tool behind it; "" if nothing tells.
+    """
+
+    kinds: Mapping[str, ToolKind]
+    mcp_prefix: str = ""
+    mcp_separator: str = ""
+
+    def kind(self, name: str) -> ToolKind:
+        """What the tool does; `other` if that is not known."""
+        known = self.kinds.get(name)
+        if known is not None:
+            return known
+        return "mcp" if self.mcp_prefix and name.startswith(self.mcp_prefix) else "other"
+
+    def origin(self, name: str) -> str:
+        """`mcp:SERVER` where the name says so, else `agent`."""
+        if self.kind(name) != "mcp" or not self.mcp_separator:
+            return "agent"
+        server = name.removeprefix(self.mcp_prefix).partition(self.mcp_separator)[0]
+        return f"mcp:{server}" if server else "agent"
+
+
+CLAUDE = ToolNames(
+    kinds={
+        "Bash": "shell",
+        "BashOutput": "shell",
+        "KillShell": "shell",
+        "PowerShell": "shell",
+        "Read": "read",
+        "NotebookRead": "read",
+        "Write": "write",
+        "Edit": "edit",
+        "MultiEdit": "edit",
+        "NotebookEdit": "edit",
+        "WebFetch": "fetch",
+        "WebSearch": "search",
+        "Glob": "search",
+        "Grep": "search",
+        "LS": "search",
+        "Agent": "agent",
+        "Task": "agent",
+    },
+    mcp_prefix="mcp__",
+    mcp_separator="__",
+)
+
+CODEX = ToolNames(
+    kinds={
+        "Bash": "shell",
+        "write_stdin": "shell",
+        "apply_patch": "edit",
+        "view_image": "read",
+        "web_search": "search",
+        "spawn_agent": "agent",
+    },
+    mcp_prefix="mcp__",
+    mcp_separator="__",
+)
+
+GEMINI = ToolNames(
+    kinds={
+        "run_shell_command": "shell",
+        "read_file": "read",
+        "read_many_files": "read",
+        "write_file": "write",
+        "replace": "edit",
+        "web_fetch": "fetch",
+        "google_web_search": "search",
+        "glob": "search",
+        "grep_search": "search",
+        "search_file_content": "search",
+        "list_directory": "search",
+    },
+    mcp_prefix="mcp_",
+    mcp_separator="_",
+)
+
+COPILOT = ToolNames(
+    kinds={
+        "bash": "shell",
+        "Bash": "shell",  # in the events that are spelt as Claude's
+        "powershell": "shell",
+        "read_bash": "shell",
+        "write_bash": "shell",
+        "stop_bash": "shell",
+        "view": "read",
+        "create": "write",
+        "edit": "edit",
+        "apply_patch": "edit",
+        "str_replace_editor": "edit",
+        "web_fetch": "fetch",
+        "web_search": "search",
+        "glob": "search",
+        "grep": "search",
+        "rg": "search",
+        "task": "agent",
+    },
+)
+
+CURSOR = ToolNames(
+    kinds={
+        "Shell": "shell",
+        "Read": "read",
+        "Write": "write",
+        "Edit": "edit",
+        "Delete": "edit",
+        "Grep": "search",
+        "Task": "agent",
+    },
+    mcp_prefix="MCP:",
+)
