@@ -8,10 +8,10 @@ import pytest
 
 from sliphook.check import (
     CheckFinding,
-    call_rules,
     child,
     end_rules,
     running_rules,
+    settling,
     suite,
     wire_rules,
 )
@@ -28,7 +28,7 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire_rules, "INITIALIZE_TIMEOUT_S", 3.0)
     monkeypatch.setattr(end_rules, "EXIT_GRACE_S", 0.8)
     monkeypatch.setattr(end_rules, "TERM_GRACE_S", 0.8)
-    monkeypatch.setattr(call_rules, "LONGEST_S", 2.0)
+    monkeypatch.setattr(settling, "LONGEST_S", 2.0)
     monkeypatch.setattr(end_rules, "AFTER_S", 0.6)
     monkeypatch.setattr(running_rules, "AFTER_S", 0.2)
     monkeypatch.setattr(running_rules, "EXIT_GRACE_S", 0.8)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +26,10 @@ from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
 from .finding import CheckFailed
 from .near_misses import NearMissRule
+from .replies import Replies
 from .samples import message
 from .traced import Watched
-from .unasked import RESULTS, why_not_taken
+from .unasked import result_of, why_not_taken
 
 ANSWER_S: Final = 5.0
 """How long a plugin may take for an answer that needs no work."""
@@ -67,10 +69,7 @@ class Child:
         self.near_misses = NearMissRule(breach)
         self._watched = watched
         self._news = trio.lowlevel.ParkingLot()
-        self._replies: dict[int, tuple[envelope.Reply, float]] = {}
-        self._bad: dict[int, str] = {}
-        self._sent: dict[int, float] = {}
-        self._last_id = 0
+        self._replies = Replies(partial(self._break, "replies"), trio.current_time)
         self._tail = StderrTail()
         self._closed = False
         self._reader = FrameReader()
@@ -113,13 +112,11 @@ class Child:
 
     def next_id(self) -> int:
         """A new id for a request that the caller writes by hand."""
-        self._last_id += 1
-        return self.expect(self._last_id)
+        return self._replies.next_id()
 
     def expect(self, id: int) -> int:
         """Note that a reply to this id will come."""
-        self._sent[id] = trio.current_time()
-        return id
+        return self._replies.expect(id)
 
     async def write(self, data: bytes) -> None:
         """Write raw bytes.
@@ -161,11 +158,11 @@ class Child:
         """
         patience_s = ANSWER_S if within_s is None else within_s
         with trio.move_on_after(patience_s):
-            while id not in self._replies and id not in self._bad and not self._closed:
+            while id not in self._replies and id not in self._replies.unreadable and not self._closed:
                 await self._news.park()
         if id not in self._replies:
-            if id in self._bad:
-                raise CheckFailed(f"{sent} (id {id})", self._bad[id], _ANSWER_ALL)
+            if id in self._replies.unreadable:
+                raise CheckFailed(f"{sent} (id {id})", self._replies.unreadable[id], _ANSWER_ALL)
             if not self._closed:
                 half = (
                     f"; half a message came, and no end of it: {self._reader.unfinished}"
@@ -182,7 +179,7 @@ class Child:
                 self.how_it_ended(await self.ended(_DYING_S)),
                 self._advice_for_the_end() or advice or "live until you are told to end",
             )
-        return self._replies[id][0]
+        return self._replies[id]
 
     def replied(self, id: int) -> bool:
         """Whether the reply has come."""
@@ -190,11 +187,11 @@ class Child:
 
     def first_of(self, *ids: int) -> int:
         """The one of these requests, one of which has its reply, whose reply came first."""
-        return next(id for id in self._replies if id in ids)
+        return self._replies.first_of(*ids)
 
     def took_s(self, id: int) -> float:
         """Seconds from a request to its reply, which must have come."""
-        return self._replies[id][1] - self._sent[id]
+        return self._replies.took_s(id)
 
     async def ended(self, within_s: float) -> int | None:
         """Wait for the process to end; its exit status, or None if it lives on."""
@@ -308,9 +305,9 @@ class Child:
                 case envelope.InvalidMessage() as invalid:
                     self._break("invalid", f"{invalid.why}: {quote(piece.data)}")
                     if isinstance(invalid.id, int):
-                        self._bad[invalid.id] = invalid.why
+                        self._replies.unreadable[invalid.id] = invalid.why
                 case envelope.Reply() as reply:
-                    self._settle(reply)
+                    self._replies.settle(reply)
                 case envelope.Request() | envelope.Notification() as asked:
                     self._note_words(quote(piece.data))
                     await self._unasked(asked, piece.data)
@@ -325,18 +322,6 @@ class Child:
     def _note_words(self, text: str) -> None:
         self.spoke = [*self.spoke[-_LAST_WORDS:], (trio.current_time(), text)]
 
-    def _settle(self, reply: envelope.Reply) -> None:
-        id = reply.id
-        if isinstance(id, str) and id.isdigit() and len(id) < 20 and int(id) in self._sent:
-            self._break("replies", f'the id {int(id)} came back as the string "{int(id)}"')
-        elif not isinstance(id, int) or id not in self._sent:
-            self._break("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
-        # Replies are kept to the end of the process, since a second one may come at any time.
-        elif id in self._replies:
-            self._break("replies", f"a second reply to the id {id}")
-        else:
-            self._replies[id] = (reply, trio.current_time())
-
     async def _unasked(self, asked: envelope.Request | envelope.Notification, data: bytes) -> None:
         why = why_not_taken(asked, ready=self.ready, uses=self.uses)
         if why is not None:
@@ -344,7 +329,7 @@ class Child:
         self.near_misses.asked(asked)
         # Answered even if it is a breach: a plugin that waits for it would fail other checks.
         if isinstance(asked, envelope.Request):
-            body: dict[str, Any] = {"result": RESULTS.get(asked.method, {})}
+            body: dict[str, Any] = {"result": result_of(asked.method)}
             if why is not None:
                 body = {"error": {"code": int(ErrorCode.INVALID_REQUEST), "message": why}}
             await self.write(frame(envelope.encode({"jsonrpc": "2.0", "id": asked.id, **body})))

@@ -19,11 +19,12 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
-from . import call_rules
 from . import child as children
-from .call_rules import NAME_SAMPLES, HookRule, ToolRule, why_refused
+from . import settling
+from .call_rules import NAME_SAMPLES, ToolRule, why_refused
 from .child import Child
 from .finding import CheckFailed, Lapse, Skip
+from .hook_rules import HookRule
 from .samples import MOST_EXAMPLES, all_arguments_for, message
 from .session import Bench
 
@@ -139,10 +140,10 @@ class WhileRunning:
         assert self._found is not None
         timeout_s = self._found[0].tool.timeout_s
         try:
-            patience_s = min(timeout_s, call_rules.LONGEST_S)
+            patience_s = min(timeout_s, settling.LONGEST_S)
             return await child.reply(call, patience_s, sent=sent, advice=advice)
         except CheckFailed as fault:
-            if timeout_s > call_rules.LONGEST_S and await child.ended(0) is None:
+            if timeout_s > settling.LONGEST_S and await child.ended(0) is None:
                 raise Lapse(fault.sent, fault.came, fault.advice) from None
             raise
 

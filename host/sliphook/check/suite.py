@@ -17,9 +17,10 @@ from sliphook.process.diagnosis import why_not_startable
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceSink
 
-from . import call_rules, end_rules, text_rules, wire_rules
-from .call_rules import CommandRule, EventRule, HookRule, ToolRule
+from . import call_rules, end_rules, hook_rules, text_rules, wire_rules
+from .call_rules import CommandRule, ToolRule
 from .finding import CheckFailed, CheckFinding, Lapse, Report, Skip, Verdict
+from .hook_rules import EventRule, HookRule
 from .running_rules import WhileRunning
 from .session import Bench
 
@@ -189,7 +190,7 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         yield Check(
             f"cancel hook {rule.route.entry.name}",
             "Cancel and interrupt",
-            partial(call_rules.cancelled_hook, rule=rule),
+            partial(hook_rules.cancelled_hook, rule=rule),
         )
     for tool in map(ToolRule, manifest.tools):
         name = tool.tool.name

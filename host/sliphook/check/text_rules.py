@@ -18,8 +18,9 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import CommandRunParams, ToolCallParams
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
-from .call_rules import HookRule, ToolRule
+from .call_rules import ToolRule
 from .finding import CheckFailed, Skip
+from .hook_rules import HookRule
 from .samples import arguments_for, message, sample, with_text
 from .session import Bench
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,13 +12,19 @@ from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.near_misses import meant_method
 from sliphook_sdk.protocol import METHOD_BY_NAME, METHODS
+from sliphook_sdk.protocol.describe import example_of
 
-RESULTS: Final[dict[str, Any]] = {
-    "host/inject": {"queued": True},
+_WHERE_NOBODY_IS: Final[Mapping[str, Any]] = {
+    "host/answer": {"taken": False},
+    "host/ask": {"outcome": "nobody", "answer": None},
     "host/interrupt": {"interrupted": False},
-    "host/submit": {"message_id": "m-1", "status": "queued"},
 }
-"""The results of requests by their method; `{}` for the others."""
+"""What the results are without a person and without an open turn."""
+_RESULTS: Final[Mapping[str, Any]] = {
+    method.name: {**example_of(method.result), **_WHERE_NOBODY_IS.get(method.name, {})}
+    for method in METHODS
+    if method.by == "plugin" and method.result is not None
+}
 _PARAMS: Final = {m.name: msgspec.json.Decoder(m.params) for m in METHODS if m.by == "plugin"}
 
 
@@ -45,3 +52,8 @@ def why_not_taken(
     except DECODE_ERRORS as error:
         return f"the params of {method.name} do not fit ({quote(str(error))})"
     return None
+
+
+def result_of(method: str) -> Any:
+    """The result with which a request of a plugin is played; `{}` for an unknown one."""
+    return _RESULTS.get(method, {})

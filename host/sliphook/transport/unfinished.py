@@ -31,6 +31,12 @@ _HOW: Final = {
     "failed": "it failed",
     "unknown": "whether it succeeded is not known",
 }
+_HOW_SOON: Final = {
+    "ok": "returned a result",
+    "failed": "returned an error",
+    "unknown": "returned something that cannot be read",
+}
+"""How it ended within `STILL_RUNS_S`."""
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -137,9 +143,11 @@ class Unfinished:
         call, late_s = told.call, trio.current_time() - told.at_s
         call.goes_on = False
         words = words_of_end(end, late_s)
-        # what stopped soon has done what it was told, and needs no line
-        if say and (told.said or (call.name is not None and end != "stopped")):
+        if say and told.said:
             self._show(f"went on with {_names([call])}: {words}")
+        elif say and call.name is not None and end != "stopped":
+            # it did stop in time, but what is shown as interrupted may have been done
+            self._show(f"{_names([call])} {_HOW_SOON[end]} {_after(late_s)} after it was told to stop")
         if call.on_end is not None:
             call.on_end(end, late_s)
         return call, words
@@ -155,12 +163,15 @@ class Unfinished:
 
 def words_of_end(end: CallEnd, late_s: float) -> str:
     """What came of a request after its plugin was told to stop it."""
-    after = f"{late_s:.1f} s" if late_s >= 1 else f"{late_s * 1000:.0f} ms"
     if end == "killed":
-        return f"killed {after} after it was told to stop; its work may be half done"
+        return f"killed {_after(late_s)} after it was told to stop; its work may be half done"
     if end == "stopped":
-        return f"stopped {after} after it was told to"
-    return f"ended {after} after it was told to stop; {_HOW[end]}"
+        return f"stopped {_after(late_s)} after it was told to"
+    return f"ended {_after(late_s)} after it was told to stop; {_HOW[end]}"
+
+
+def _after(late_s: float) -> str:
+    return f"{late_s:.1f} s" if late_s >= 1 else f"{late_s * 1000:.0f} ms"
 
 
 def _end_by(reply: Reply, told: dict[int, ToldToStop]) -> CallEnd:

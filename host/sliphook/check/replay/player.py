@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 import trio
 
+from sliphook.check.unasked import result_of
 from sliphook.plugin.instance import Instance
 from sliphook.process.shutdown import NO_PARAMS
 from sliphook.transport.call import Call
@@ -43,13 +44,6 @@ _UNREAD_BYTES: Final = 128 * 1024
 
 _DYING_S: Final = 1.0
 """The wait for the death of a process that died in the trace."""
-
-_GRANTED: Final[Mapping[str, Any]] = {
-    "host/inject": {"queued": True},
-    "host/interrupt": {"interrupted": False},
-    "host/submit": {"message_id": "m-1", "status": "queued"},
-}
-"""The answers to a plugin's requests that are not in the trace."""
 
 
 class Player:
@@ -238,7 +232,7 @@ class Player:
         waiting = self._expected.get(method)
         if not waiting:
             self._verdicts.differs(method, "extra", None, _json(params))
-            return _GRANTED.get(method, {})
+            return result_of(method)
         expect = waiting.popleft()
         self._called[id(expect)].set()
         for field, before, after in values_differ("params", _json(expect.params), _json(params)):
@@ -246,7 +240,7 @@ class Player:
         ending = expect.ending
         if ending is not None and ending.fault is not None:
             raise Refusal(_code(ending.fault.code), ending.fault.message)
-        return _GRANTED.get(method, {}) if ending is None else _json(ending.result)
+        return result_of(method) if ending is None else _json(ending.result)
 
 
 def _ignore(params: bytes | msgspec.Raw) -> None:
