@@ -330,7 +330,11 @@ def _usage_of(payload: PostLlmCall) -> dict[str, str | int]:
         name: number for name, number in numbers.items() if number is not None
     }
     return known | _known(
-        {"gen_ai.response.model": payload.model, "sliphook.substituted_by": payload.substituted_by}
+        {
+            "gen_ai.response.model": payload.model,
+            "sliphook.substituted_by": payload.substituted_by,
+            "sliphook.routed_by": payload.routed_by,
+        }
     )
 
 

@@ -251,6 +251,25 @@ def test_people_read_a_few_lines(sliphook: Sliphook, shop: Workshop) -> None:
     assert because == "  because: guard: not\\n\\x1b[2Jtoday"
 
 
+def test_an_outcome_without_a_decision_says_what_the_answers_came_to(
+    sliphook: Sliphook, shop: Workshop
+) -> None:
+    both = answering(
+        shop,
+        {"replace": {"arguments": {"command": "ls"}}, "context": ["the folder is empty"]},
+        subscription={**SUBSCRIBED, "replaces": True},
+    )
+    ran = sliphook("fire", "pre_tool_call", "--plugin", both)
+    assert ran.out.splitlines()[2:] == [
+        "outcome: arguments replaced, context for the model",
+        "  for the model: [guard] the folder is empty",
+        '  arguments is now {"command":"ls"}',
+    ]
+    none = answering(shop, None, name="none")
+    ran = sliphook("fire", "pre_tool_call", "--plugin", none)
+    assert ran.out.splitlines()[-1] == "outcome: no opinion"
+
+
 def test_what_the_plugin_has_to_say_is_shown_beside_the_report(
     sliphook: Sliphook, shop: Workshop
 ) -> None:

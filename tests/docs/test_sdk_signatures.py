@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import sliphook_sdk
-from sliphook_sdk import AsyncContext, Context, EnvWant, Image, Plugin, Tool, ToolResult, testing
+from sliphook_sdk import (
+    AsyncContext,
+    CommandResult,
+    Context,
+    EnvWant,
+    Image,
+    ModelRoute,
+    Plugin,
+    Tool,
+    ToolResult,
+    testing,
+)
+from sliphook_sdk.protocol import AskResult, SubmitResult
 from sliphook_sdk.runtime.host import AsyncHost, Host
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +106,8 @@ def of_python() -> str:
         signature("ToolResult", ToolResult),
         signature("Image", Image),
         signature("EnvWant", EnvWant),
+        *(signature(one.__name__, one) for one in (ModelRoute, AskResult, SubmitResult)),
+        signature("CommandResult", CommandResult),
         "",
         signature("Harness", testing.Harness.__init__),
         *members("harness", testing.Harness),

@@ -126,12 +126,20 @@ def test_variables_that_it_cannot_do_without() -> None:
     )
 
 
+def test_what_a_plugin_wants_and_may_not() -> None:
+    declares = {"uses": ["submit", "ask", "notify"]}
+    some = installed("timer", declares=declares, grants=frozenset({"notify"}))
+    assert told(rules.grants, some) == [
+        "note timer: it wants to use ask, which has not been granted -> "
+        "sliphook config timer --grant ask",
+        "note timer: it wants to use submit, which has not been granted -> "
+        "sliphook config timer --grant submit",
+    ]
+
+
 def test_where_a_plugin_may_not_send_model_calls() -> None:
     declares = {"uses": ["route"], "servers": ["gpu.lan", "127.0.0.1:8080"]}
-    assert told(rules.servers, installed("switch", declares=declares)) == [
-        "note switch: it wants to say where model calls go, and that has not been granted -> "
-        "sliphook config switch --grant route"
-    ]
+    assert told(rules.servers, installed("switch", declares=declares)) == []
     granted = frozenset({"route"})
     some = installed("switch", declares=declares, grants=granted, servers=("gpu.lan",))
     assert told(rules.servers, some) == [

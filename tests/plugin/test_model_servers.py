@@ -152,7 +152,7 @@ def test_a_provider_that_is_not_configured() -> None:
         "route.provider: there is no provider 'opnai'; did you mean openai?"
     )
     assert refused(ModelRoute(provider="x\x1b")) == (
-        r"route.provider: there is no provider 'x\x1b'; there are fast, openai, scripted"
+        r"route.provider: there is no provider 'x\x1b'; the providers are fast, openai, scripted"
     )
     assert refused(ModelRoute(provider="x"), providers={}) == (
         "route.provider: there is no provider 'x'; there are none"
@@ -243,3 +243,15 @@ def test_names_of_servers() -> None:
         )
     assert is_among("gpu.lan:1", ["GPU.lan"])
     assert not is_among("gpu.lan", ["gpu.lan:1"])
+
+
+def test_a_plugin_that_is_tried_names_its_servers_itself() -> None:
+    rights = ModelServers(
+        plugin="switch", wanted=True, granted=True, is_installed=False, servers=("gpu.lan",)
+    )
+    with pytest.raises(RouteRefused) as caught:
+        allowed_route(ModelRoute(base_url="http://127.0.0.1:8080/v1"), rights)
+    assert str(caught.value) == (
+        "switch may not send model calls to 127.0.0.1:8080, which its manifest does not list;"
+        ' to let it: add "127.0.0.1:8080" to its servers'
+    )

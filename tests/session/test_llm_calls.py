@@ -177,7 +177,7 @@ REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (LOCAL, {"grants": frozenset()}, "has not granted 'route' to switch"),
     (LOCAL, {"granted_servers": ()}, "has not let switch send model calls to 127.0.0.1:8080"),
     (LOCAL, {"variables": {}}, "is not given the variable 'SWITCH_KEY'"),
-    ({"provider": "groq"}, {}, "there is no provider 'groq'; there are openai"),
+    ({"provider": "groq"}, {}, "there is no provider 'groq'; the only one is openai"),
     ({"parameters": {"messages": []}}, {}, "parameters may not have 'messages'"),
 ]
 

@@ -64,7 +64,7 @@ def test_one_value() -> None:
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        ({}, "type must be one of string, number, integer, boolean, object"),
+        ({}, "type is missing; it must be one of string, number, integer, boolean, object"),
         ({"type": "array"}, "type must be one of string, number, integer, boolean, object"),
         ({"type": ["string", "null"]}, "type must be one of"),
         ({"type": "object"}, "properties is empty; name what the answer has to have"),

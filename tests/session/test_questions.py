@@ -595,8 +595,9 @@ async def test_but_not_the_one_that_asks(autojump_clock: MockClock) -> None:
 
 async def test_where_nobody_can_be_asked(autojump_clock: MockClock) -> None:
     asker, hears = Asker(), FakePlugin("hears", hears=QUESTIONS)
+    shown: list[tuple[str, str, str]] = []
     async with (
-        PluginHost([asker, hears]) as host,
+        PluginHost([asker, hears], on_notify=lambda *said: shown.append(said)) as host,
         host.session() as session,
         session.turn("x"),
     ):
@@ -604,6 +605,10 @@ async def test_where_nobody_can_be_asked(autojump_clock: MockClock) -> None:
         assert trio.current_time() < 1
         await hears.hears("user_input_received")
     assert [one.by for one in hears.payloads("user_input_received")] == ["none"]
+    (line,) = shown
+    assert line[1] == "info"
+    assert line[2].startswith("asked ")
+    assert line[2].endswith(": answered nobody, as no one can be asked")
 
 
 async def test_the_time_is_up(autojump_clock: MockClock) -> None:

@@ -137,11 +137,11 @@ async def test_a_tool_that_does_its_work_all_the_same_is_called_that(
 @pytest.mark.parametrize(
     ("reply", "how", "words"),
     [
-        ({"content": "no such host", "is_error": True}, "failed", "it failed"),
-        ({"content": 7, "is_error": "?"}, "unknown", "whether it succeeded is not known"),
-        ("deployed", "ok", "it succeeded, so its work is done"),
-        ("x" * 300_000, "ok", "it succeeded, so its work is done"),
-        ("x" * 2_000_000, "unknown", "whether it succeeded is not known"),
+        ({"content": "no such host", "is_error": True}, "failed", "returned an error"),
+        ({"content": 7, "is_error": "?"}, "unknown", "returned something that cannot be read"),
+        ("deployed", "ok", "returned a result"),
+        ("x" * 300_000, "ok", "returned a result"),
+        ("x" * 2_000_000, "unknown", "returned something that cannot be read"),
     ],
 )
 async def test_the_end_tells_what_came_of_it_however_soon(
@@ -152,9 +152,7 @@ async def test_the_end_tells_what_came_of_it_however_soon(
         await scene.interrupted(session)
         await trio.sleep(1)
         assert [end["how"] for end in scene.ends()] == [how]
-    assert scene.lines == [
-        f"ops went on with the tool deploy: ended 100 ms after it was told to stop; {words}"
-    ]
+    assert scene.lines == [f"ops {words} for the tool deploy 100 ms after it was told to stop"]
 
 
 async def test_a_tool_that_stops_needs_no_line_and_its_end_is_told(
@@ -402,4 +400,6 @@ async def test_a_plugin_without_an_sdk_that_replies_when_it_is_done(shop: Worksh
     assert [(end["late_end"]["call_id"], end["late_end"]["how"]) for end in ends] == [
         (over["call_id"], "ok")
     ]
-    await until(lambda: any("it succeeded, so its work is done" in line for line in lines))
+    # how soon it is done depends on the machine
+    words_of_ends = ("it succeeded, so its work is done", "returned a result for the tool deploy")
+    await until(lambda: any(words in line for line in lines for words in words_of_ends))

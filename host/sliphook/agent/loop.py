@@ -15,6 +15,7 @@ import msgspec
 
 from sliphook.agent.models.base import MAX_QUOTED_CHARS, Model
 from sliphook.agent.ui.display import Display, PlainDisplay
+from sliphook.dispatch.outcome import Context
 from sliphook.quoting import quote
 from sliphook.session.arguments import check_number
 from sliphook.session.submission import Submission
@@ -136,7 +137,10 @@ class Agent:
         if prompt.denied:
             self._display.denied("the prompt", prompt.reason)
             return
-        self.conversation.add_user(prompt.text, prompt.context)
+        text = prompt.text
+        if turn.submitted_by is not None:
+            text = Context(turn.submitted_by, text).labelled()
+        self.conversation.add_user(text, prompt.context)
         await self._work(
             AgentTurn(
                 host=self._host,

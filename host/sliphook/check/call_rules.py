@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import msgspec
 
-from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
-from sliphook.plugin.route import Route
 from sliphook.plugin.tools import PluginTool
 from sliphook.quoting import quote
 from sliphook.schemas import PROVIDERS, why_tool_is_refused
@@ -26,8 +24,8 @@ from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
 from . import settling
 from .child import Child
-from .finding import CheckFailed, Lapse, Skip
-from .samples import arguments_for, message, sample, sample_for, wrong_arguments_for
+from .finding import CheckFailed, Lapse
+from .samples import arguments_for, message, sample, wrong_arguments_for
 from .session import Bench
 from .settling import answer_to, settled_after_cancel
 
@@ -125,7 +123,9 @@ async def unknown_tool(bench: Bench) -> str:
     """The plugin answers an error for a tool that it does not have."""
     child = await bench.ready()
     sent = "tool/call of_tomorrow"
-    reply = await child.ask("tool/call", sample(ToolCallParams, name="of_tomorrow"), settling.LONGEST_S)
+    reply = await child.ask(
+        "tool/call", sample(ToolCallParams, name="of_tomorrow"), settling.LONGEST_S
+    )
     if reply.error is None:
         assert reply.result is not None
         fields: Any = msgspec.json.decode(reply.result)

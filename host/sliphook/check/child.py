@@ -158,7 +158,9 @@ class Child:
         """
         patience_s = ANSWER_S if within_s is None else within_s
         with trio.move_on_after(patience_s):
-            while id not in self._replies and id not in self._replies.unreadable and not self._closed:
+            while (
+                id not in self._replies and id not in self._replies.unreadable and not self._closed
+            ):
                 await self._news.park()
         if id not in self._replies:
             if id in self._replies.unreadable:

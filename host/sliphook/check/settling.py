@@ -36,6 +36,12 @@ async def answer_to(
 async def settled_after_cancel(
     bench: Bench, request: Callable[[int], bytes], what: str, timeout_s: float
 ) -> str:
+    """Send a request and its cancel: the plugin settles it within `CANCEL_S`.
+
+    Raises:
+        CheckFailed: no reply came.
+        Lapse: it came late, at a second try too.
+    """
     sent = f"{what} and its $/cancelRequest"
     cancelled = ErrorCode.REQUEST_CANCELLED.value
     advice = f"read while handlers run; at a cancel stop the work, and answer {cancelled} then"

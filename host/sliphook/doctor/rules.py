@@ -120,15 +120,19 @@ def environment(scene: Scene) -> Iterator[Finding]:
                 )
 
 
+def grants(scene: Scene) -> Iterator[Finding]:
+    """What a plugin wants to ask of the agent, and may not."""
+    for plugin, manifest in scene.enabled():
+        for use in sorted(manifest.uses - plugin.grants):
+            what = f"it wants to use {use}, which has not been granted"
+            do = f"sliphook config {plugin.name} --grant {use}"
+            yield Finding(area="plugins", level="note", about=plugin.name, what=what, do=do)
+
+
 def servers(scene: Scene) -> Iterator[Finding]:
     """Model calls that a plugin wants to send somewhere, and that the user does not let it."""
     for plugin, manifest in scene.enabled():
-        if "route" not in manifest.uses:
-            continue
-        if "route" not in plugin.grants:
-            what = "it wants to say where model calls go, and that has not been granted"
-            do = f"sliphook config {plugin.name} --grant route"
-            yield Finding(area="plugins", level="note", about=plugin.name, what=what, do=do)
+        if "route" not in manifest.uses & plugin.grants:
             continue
         for server in plugin.servers_refused(manifest.servers):
             what = f"it may not send model calls to {server}, which it wants"
@@ -308,6 +312,7 @@ RULES: Final[tuple[Rule, ...]] = (
     broken_files,
     starts,
     environment,
+    grants,
     servers,
     matches,
     unknown_events,

@@ -168,6 +168,7 @@ def _servers_of(plugin: Plugin, providers: Mapping[str, str | None]) -> ModelSer
         plugin=plugin.name,
         wanted=True,
         granted=spec.grants is None or "route" in spec.grants,
+        is_installed=spec.servers is not None,
         servers=manifest.servers if spec.servers is None else spec.servers,
         variables=frozenset(spec.env),
         providers=providers,

@@ -114,6 +114,7 @@ class HostState:
         self.problem = self.reports.problem
         self.log_line = self.reports.log_line
         self.answered = self.reports.answered
+        self.asked_nobody = self.reports.asked_nobody
         self.tasks: trio.Nursery | None = None
         self.hide(own_keys(os.environ))
         self._rates: WeakKeyDictionary[Plugin, Rates] = WeakKeyDictionary()

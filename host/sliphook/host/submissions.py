@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Literal
+from itertools import islice
+from typing import Final, Literal
 from weakref import WeakKeyDictionary
 
 import trio
@@ -25,6 +26,8 @@ from sliphook_sdk.protocol.limits import (
 )
 
 _log = logging.getLogger("sliphook")
+
+_SHOWN_KEYS: Final = 8
 
 PluginMessages = Literal["queue", "interrupt", "refuse"]
 """What a message of a plugin does to an open turn: it waits, interrupts it, or is refused."""
@@ -106,6 +109,16 @@ class Submissions:
         if not rate.allows(trio.current_time()):
             raise Refusal(ErrorCode.BUSY, f"more than {MAX_SUBMIT_PER_MINUTE} messages in a minute")
 
+    def _open_keys(self) -> str:
+        keys = dict.fromkeys(
+            one.session_key for one in self._sessions.values() if one.session_key is not None
+        )
+        if not keys:
+            return "none is open"
+        shown = ", ".join(quote(key, 64) for key in islice(keys, _SHOWN_KEYS))
+        more = f" and {len(keys) - _SHOWN_KEYS:,} more" if len(keys) > _SHOWN_KEYS else ""
+        return f"open are {shown}{more}"
+
     def _session_for(self, params: SubmitParams) -> Session:
         found = [
             session
@@ -121,5 +134,8 @@ class Submissions:
             )
         if not found:
             shown = quote(params.session_key, 64)
-            raise Refusal(ErrorCode.UNKNOWN_SESSION, f"no open conversation has the key {shown}")
+            raise Refusal(
+                ErrorCode.UNKNOWN_SESSION,
+                f"no open conversation has the key {shown}; {self._open_keys()}",
+            )
         return found[0]

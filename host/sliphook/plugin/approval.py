@@ -109,5 +109,8 @@ def why_not_granted(
         return f"{what} needs '{use}' in the manifest's uses"
     # to be in the manifest is not enough: the user may have granted less than it lists
     if spec.grants is not None and use not in spec.grants:
-        return f"the user has not granted '{use}' to {spec.name or manifest.wire.name}"
+        why = f"the user has not granted '{use}' to {spec.name or manifest.wire.name}"
+        if spec.name is None:  # not installed: who runs it has decided
+            return why
+        return f"{why}; to grant it: sliphook config {spec.name} --grant {use}"
     return None

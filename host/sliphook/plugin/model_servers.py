@@ -7,7 +7,7 @@ a refusal: an address is taken only in a form that all programs read alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -51,6 +51,7 @@ class ModelServers(msgspec.Struct, frozen=True, kw_only=True):
         plugin: its name.
         wanted: its manifest has `route` in `uses`.
         granted: the user has granted that.
+        is_installed: the user may let it do more; else its manifest alone decides.
         servers: those that it may name, `HOST` or `HOST:PORT`.
         variables: names of the environment variables that it is given and that are set.
         providers: the agent's own and the user's, by name, with their addresses; None: the agent
@@ -60,6 +61,7 @@ class ModelServers(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str
     wanted: bool = False
     granted: bool = False
+    is_installed: bool = True
     servers: tuple[str, ...] = ()
     variables: frozenset[str] = frozenset()
     providers: Mapping[str, str | None] = {}
@@ -137,7 +139,7 @@ def _of_provider(route: ModelRoute, name: str, rights: ModelServers) -> ModelRou
     if name not in rights.providers:
         known = sorted(rights.providers)
         close = nearest(name, known)
-        hint = f"did you mean {close}?" if close else f"there are {', '.join(known) or 'none'}"
+        hint = f"did you mean {close}?" if close else _those(known)
         raise RouteRefused(f"route.provider: there is no provider '{quote(name, 40)}'; {hint}")
     address = rights.providers[name]
     if route.base_url is not None and route.base_url.rstrip("/") != (address or "").rstrip("/"):
@@ -151,6 +153,12 @@ def _of_provider(route: ModelRoute, name: str, rights: ModelServers) -> ModelRou
     # an address with a login is not told
     told = address if address is not None and server_of(address) is not None else None
     return msgspec.structs.replace(route, base_url=told)
+
+
+def _those(known: Sequence[str]) -> str:
+    if not known:
+        return "there are none"
+    return f"the {'only one is' if len(known) == 1 else 'providers are'} {', '.join(known)}"
 
 
 def _check_server(base_url: str, rights: ModelServers) -> None:
@@ -168,6 +176,11 @@ def _check_server(base_url: str, rights: ModelServers) -> None:
         if address and (encrypted or not address.startswith("https"))
     ]
     if server not in configured and not is_among(server, rights.servers):
+        if not rights.is_installed:
+            raise RouteRefused(
+                f"{rights.plugin} may not send model calls to {server}, which its manifest does"
+                f' not list; to let it: add "{server}" to its servers'
+            )
         raise RouteRefused(
             f"the user has not let {rights.plugin} send model calls to {server};"
             f" to let it: sliphook config {rights.plugin} --server {server}"

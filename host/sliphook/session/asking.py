@@ -207,6 +207,9 @@ def _tell_received(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> Non
     plugin = hooks.host.plugins_by_name.get(settled.by)
     if answered and plugin is not None:
         hooks.host.answered(plugin, question.prompt, choice)
+    asker = hooks.host.plugins_by_name.get(question.asked_by or "")
+    if settled.outcome == "nobody" and asker is not None:
+        hooks.host.asked_nobody(asker, question.prompt)
 
 
 def end_questions(turns: Iterable[TurnState]) -> None:

@@ -113,6 +113,10 @@ class SessionHost(Protocol):
         """Tell the user that a plugin has answered a question in their place."""
         ...
 
+    def asked_nobody(self, plugin: Plugin, prompt: str) -> None:
+        """Tell the user that a plugin has asked, and that no one can be asked."""
+        ...
+
     def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run an async function in a task of the host's; it may raise nothing but Cancelled."""
         ...

@@ -160,6 +160,13 @@ class Reports:
         if not self._callbacks.call(self._callbacks.on_notify, plugin.name, "info", message):
             self.log_line(plugin, "info", message, by_host=True)
 
+    def asked_nobody(self, plugin: Plugin, prompt: str) -> None:
+        """Tell the user that a plugin has asked, and that its question was answered `nobody`."""
+        shown = quote(prompt, _PROMPT_CHARS)
+        message = self._redactor.text(f"asked {shown}: answered nobody, as no one can be asked")
+        if not self._callbacks.call(self._callbacks.on_notify, plugin.name, "info", message):
+            self.log_line(plugin, "info", message, by_host=True)
+
     def denied(self, plugin: Plugin, message: str, session_id: str) -> None:
         """Tell the other plugins of a failure that the user sees as a deny."""
         self._tell_others(plugin, "warning", self._redactor.text(message), HOST, session_id)

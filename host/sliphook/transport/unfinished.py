@@ -147,7 +147,8 @@ class Unfinished:
             self._show(f"went on with {_names([call])}: {words}")
         elif say and call.name is not None and end != "stopped":
             # it did stop in time, but what is shown as interrupted may have been done
-            self._show(f"{_names([call])} {_HOW_SOON[end]} {_after(late_s)} after it was told to stop")
+            what = f"{_HOW_SOON[end]} for {_names([call])}"
+            self._show(f"{what} {_after(late_s)} after it was told to stop")
         if call.on_end is not None:
             call.on_end(end, late_s)
         return call, words

@@ -72,6 +72,11 @@ export class Host {
     prompt,
     { sessionId, turnId = null, callId = null, schema = null, timeoutS = null, signal } = {},
   ) {
+    if (schema !== null && schema?.type === undefined) {
+      throw new TypeError(
+        "the schema of a question needs a type: string, number, integer, boolean or object",
+      );
+    }
     const about = { session_id: sessionId, turn_id: turnId, call_id: callId };
     return await this.#ask("host/ask", { ...about, prompt, schema, timeout_s: timeoutS }, signal);
   }

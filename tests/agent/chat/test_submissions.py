@@ -39,7 +39,7 @@ async def test_a_message_of_a_plugin_begins_a_turn(autojump_clock: MockClock) ->
         await plugin.hears("submission_end")
         assert [message.content for message in model.asked[-1] if message.role == "user"] == [
             "hello",
-            "look at the log",
+            f"[{plugin.name}] look at the log",
         ]
     assert ends(plugin) == [("completed", "the log is clean")]
     assert "user_prompt_submit plugin look at the log" in story(plugin)
@@ -167,7 +167,7 @@ async def test_a_full_channel_and_other_conversations_refuse(autojump_clock: Moc
 
 
 @says(
-    "The user is shown it with the plugin's name; `user_prompt_submit` has the source `plugin` and the"
+    "The user and the model read it with the plugin's name; `user_prompt_submit` has the source `plugin` and the"
     " name as `submitted_by`, and a guard may deny it."
 )
 async def test_the_user_is_shown_it_and_a_guard_may_deny_it(autojump_clock: MockClock) -> None:
@@ -192,3 +192,14 @@ async def test_the_user_is_shown_it_and_a_guard_may_deny_it(autojump_clock: Mock
     ]
     assert model.asked == []
     assert ends(plugin) == [("denied", None)]
+
+
+async def test_an_unknown_key_is_refused_with_those_that_are_open(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = everything(uses=["submit"])
+    async with at_work(plugin, submits=True) as gateway:
+        await said(gateway, "hello")
+        with pytest.raises(HostRefused) as caught:
+            await submit(plugin, "look", key="#olso")
+    assert str(caught.value).endswith("no open conversation has the key #olso; open are #oslo")

@@ -161,6 +161,8 @@ def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
         f"     path      {path}",
         "     hooks     pre_tool_call (closed)",
         "     tools     deploy",
+        "     lacks     inject, notify; to grant it:"
+        " sliphook config guard --grant inject --grant notify",
     ]
     assert (
         run("uninstall", "guard").out

@@ -55,7 +55,11 @@ async def test_grants() -> None:
     wire = Wire(uses=["notify"], grants=frozenset())
     async with host_of(wire):
         error = (await wire.ask("host/notify", 1, level="info", message="x"))["error"]
-        assert error == {"code": -32003, "message": "the user has not granted 'notify' to probe"}
+        assert error == {
+            "code": -32003,
+            "message": "the user has not granted 'notify' to probe; to grant it: sliphook config"
+            " probe --grant notify",
+        }
 
 
 @says(

@@ -25,7 +25,7 @@ from .scripted import ScriptedModel
 ANTHROPIC: Final = "anthropic/"
 """The names of Anthropic's models begin with this."""
 OPENAI: Final = "openai/"
-"""Those of OpenAI's may; where there are providers, `/model` takes them in no other form."""
+"""Those of OpenAI's may; where there are providers, they are taken in no other form."""
 _NAME_CHARS: Final = 64
 
 
@@ -70,7 +70,8 @@ class Models:
           it;
         - a path to a file, or a name that ends in `.json`, is a script;
         - `anthropic/NAME` is a model of Anthropic, `openai/NAME` one of OpenAI;
-        - every other name is a model of OpenAI.
+        - every other name is a model of OpenAI, if there are no providers. With providers it is
+          refused: a typo must not send a conversation elsewhere.
 
         With an address, the name is a model of that server in any case. It speaks Anthropic's
         API if the address is Anthropic's or its path ends in `/anthropic` or `/messages`, else
@@ -89,7 +90,7 @@ class Models:
             return ScriptedModel.from_file(Path(name))
         if not name or name == SCRIPTED or names_provider(name, self.providers):
             return self.named(name or SCRIPTED)
-        return self._of_a_server(name, None)
+        return self._of_named_place(name)
 
     def named(self, name: str) -> Model:
         """The model for `/model`: as for `--model`, but a provider beats the address.
@@ -107,9 +108,7 @@ class Models:
             return ScriptedModel()
         if name.endswith(".json"):
             raise ModelError("refused", "scripts are not taken here; start with --model FILE.json")
-        if self.providers and self._base_url is None and not name.startswith((OPENAI, ANTHROPIC)):
-            raise self._no_provider(name)
-        return self._of_a_server(name, self._base_url)
+        return self._of_named_place(name)
 
     def addresses(self, own: Model) -> dict[str, str | None]:
         """The servers that plugins may name, for `PluginHost(..., providers=...)`.
@@ -194,6 +193,11 @@ class Models:
             provider=name,
             parameters=provider.parameters,
         )
+
+    def _of_named_place(self, name: str) -> ServedModel:
+        if self.providers and self._base_url is None and not name.startswith((OPENAI, ANTHROPIC)):
+            raise self._no_provider(name)
+        return self._of_a_server(name, self._base_url)
 
     def _of_a_server(self, name: str, base_url: str | None) -> ServedModel:
         if base_url is None and name.startswith(ANTHROPIC):

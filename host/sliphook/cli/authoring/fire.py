@@ -138,7 +138,15 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
 def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -> str:
     width = max(len(says(report.name)) for report in reports)
     lines = [event, *(f"  {says(report.name):<{width}}  {_words(report)}" for report in reports)]
-    lines.append(f"outcome: {outcome.decision or 'no opinion'}")
+    replaced = sorted(
+        {
+            name
+            for report in reports
+            if report.answer is not None
+            for name in report.answer.replace or {}
+        }
+    )
+    lines.append(f"outcome: {outcome.decision or _without_decision(outcome, replaced)}")
     lines += [
         f"  because: {says(reason.plugin)}: {says(reason.text)}" for reason in outcome.reasons
     ]
@@ -150,19 +158,22 @@ def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -
         lines += [f"    with {name}: {says_json(value)}" for name, value in outcome.beside.items()]
     if outcome.continue_with is not None:
         lines.append(f"  goes on with: {says(outcome.continue_with)}")
-    replaced = sorted(
-        {
-            name
-            for report in reports
-            if report.answer is not None
-            for name in report.answer.replace or {}
-        }
-    )
     lines += [
         f"  {says(name)} is now {says_json(getattr(outcome.payload, name, None))}"
         for name in replaced
     ]
     return "\n".join(lines)
+
+
+def _without_decision(outcome: Outcome, replaced: Sequence[str]) -> str:
+    """What the answers came to, if none of them decides."""
+    came = [
+        f"{says(', '.join(replaced))} replaced" if replaced else "",
+        "context for the model" if outcome.context else "",
+        "an answer in its place" if outcome.substituted_by is not None else "",
+        "goes on" if outcome.continue_with is not None else "",
+    ]
+    return ", ".join(filter(None, came)) or "no opinion"
 
 
 def _words(report: PluginReport) -> str:

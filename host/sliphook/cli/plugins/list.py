@@ -114,9 +114,19 @@ def _lines(row: dict[str, Any]) -> list[str]:
             "commands": ", ".join(f"/{one}" for one in row["commands"]),
             "grants": ", ".join([*row["grants"], *(f"${name}" for name in row["env"])]),
             "servers": ", ".join(row["servers"]),
+            "lacks": _lacks(row),
         }
         lines += [f"     {what:<9} {says(text)}" for what, text in shown.items() if text]
     return lines
+
+
+def _lacks(row: dict[str, Any]) -> str:
+    """What the plugin wants and is not granted, with the command that grants it."""
+    lacks = [use for use in row["uses"] if use not in row["grants"]]
+    if not lacks:
+        return ""
+    options = " ".join(f"--grant {use}" for use in lacks)
+    return f"{', '.join(lacks)}; to grant it: sliphook config {row['name']} {options}"
 
 
 def _hook(hook: dict[str, Any]) -> str:

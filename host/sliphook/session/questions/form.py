@@ -149,7 +149,8 @@ def _kind(schema: Any, path: str, kinds: tuple[str, ...]) -> str:
     """The type of one value, whose keywords are all known."""
     kind = schema.get("type") if is_object(schema) else None
     if not is_object(schema) or kind not in kinds:
-        raise SchemaError(f"must be one of {', '.join(kinds)}", f"{path}type")
+        lacks = "is missing; it " if kind is None else ""
+        raise SchemaError(f"{lacks}must be one of {', '.join(kinds)}", f"{path}type")
     known = _KEYWORDS[kind]
     for keyword in schema:
         if keyword not in known and keyword not in ("type", "$schema"):

@@ -297,7 +297,11 @@ def ask_params(
     call_id: str | None,
     timeout_s: float | None,
 ) -> AskParams:
-    """The params of `host/ask`."""
+    """The params of `host/ask`. Raises ValueError if the schema does not say the answer's type."""
+    if schema is not None and "type" not in schema:
+        raise ValueError(
+            "the schema of a question needs a type: string, number, integer, boolean or object"
+        )
     return AskParams(
         session_id=session_id,
         turn_id=turn_id,
