@@ -166,3 +166,13 @@ def test_a_plugin_that_did_not_ask_for_the_grant_reads_how() -> None:
     ):
         harness.plugin.host.ask("?", session_id="s-1")
     assert str(refused.value) == 'ask() needs uses=["ask"] in Plugin(...)'
+
+
+def test_a_schema_that_does_not_say_the_type_is_refused_where_it_is_written() -> None:
+    plugin: Plugin[Any] = Plugin("deploy", uses=["ask"])
+    with (
+        Harness(plugin) as harness,
+        pytest.raises(ValueError, match="needs a type: string, number, integer, boolean or obj"),
+    ):
+        harness.plugin.host.ask("?", {"enum": ["a", "b"]}, session_id="s-1")
+    assert harness.sent == []

@@ -596,8 +596,12 @@ async def test_but_not_the_one_that_asks(autojump_clock: MockClock) -> None:
 async def test_where_nobody_can_be_asked(autojump_clock: MockClock) -> None:
     asker, hears = Asker(), FakePlugin("hears", hears=QUESTIONS)
     shown: list[tuple[str, str, str]] = []
+
+    def show(plugin: str, level: str, message: str) -> None:
+        shown.append((plugin, level, message))
+
     async with (
-        PluginHost([asker, hears], on_notify=lambda *said: shown.append(said)) as host,
+        PluginHost([asker, hears], on_notify=show) as host,
         host.session() as session,
         session.turn("x"),
     ):
