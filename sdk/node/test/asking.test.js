@@ -87,6 +87,18 @@ test("a use that was forgotten is named with its method", async () => {
   await played.close();
 });
 
+test("a schema that does not say the type is refused where it is written", async () => {
+  const played = await harness(new Plugin("deploy", { uses: ["ask"] }));
+  const schema = { enum: ["a", "b"] };
+  await assert.rejects(played.plugin.host.ask("?", { sessionId: "s-1", schema }), {
+    name: "TypeError",
+    message:
+      "the schema of a question needs a type: string, number, integer, boolean or object",
+  });
+  assert.deepEqual(played.sent, []);
+  await played.close();
+});
+
 function made() {
   return new Plugin("deploy", { uses: ["ask", "approve"] })
     .tool("deploy", async (args, ctx) => JSON.stringify(await ctx.ask("Where to?")))

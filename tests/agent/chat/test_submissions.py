@@ -167,8 +167,8 @@ async def test_a_full_channel_and_other_conversations_refuse(autojump_clock: Moc
 
 
 @says(
-    "The user and the model read it with the plugin's name; `user_prompt_submit` has the source `plugin` and the"
-    " name as `submitted_by`, and a guard may deny it."
+    "The user and the model read it with the plugin's name; `user_prompt_submit` has the source"
+    " `plugin` and the name as `submitted_by`, and a guard may deny it."
 )
 async def test_the_user_is_shown_it_and_a_guard_may_deny_it(autojump_clock: MockClock) -> None:
     def guard(asked: UserPromptSubmit) -> Answer:

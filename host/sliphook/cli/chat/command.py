@@ -51,8 +51,8 @@ def command(
     that you type waits for its turn. A second Ctrl+C within two seconds leaves at once; so does
     Ctrl+C or Ctrl+D at the prompt. Alt+Enter begins another line.
 
-    If stdin or stdout is no terminal, every line of stdin is a message. Nobody can be asked then:
-    calls that need approval are denied, and questions of plugins are answered `nobody`.
+    If stdin or stdout is no terminal, every line of stdin is a message. No one can be asked then:
+    calls that need approval are denied, and questions of plugins are answered so.
     """
     import trio
 
