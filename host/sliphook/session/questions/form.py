@@ -149,7 +149,7 @@ def _kind(schema: Any, path: str, kinds: tuple[str, ...]) -> str:
     """The type of one value, whose keywords are all known."""
     kind = schema.get("type") if is_object(schema) else None
     if not is_object(schema) or kind not in kinds:
-        lacks = "is missing; it " if kind is None else ""
+        lacks = "is missing; it " if is_object(schema) and kind is None else ""
         raise SchemaError(f"{lacks}must be one of {', '.join(kinds)}", f"{path}type")
     known = _KEYWORDS[kind]
     for keyword in schema:
