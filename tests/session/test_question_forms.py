@@ -88,7 +88,10 @@ def test_one_value() -> None:
             "minimun is not for questions to people; did you mean minimum?",
         ),
         ({"type": "string", "$ref": "#"}, "$ref leads"),
-        ({"type": "object", "properties": {"a": {"$ref": "#"}}}, "properties.a.type must be"),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#"}}},
+            "properties.a.type is missing; it must be",
+        ),
         ({"type": "string", "enum": []}, "enum must be a list of texts"),
         ({"type": "string", "enum": None}, "enum is null"),
         ({"type": "string", "enum": [1]}, "enum must be a list of texts"),
