@@ -29,6 +29,7 @@ from .files import paths
 from .quoting import quote
 
 __all__ = [
+    "AgentSettings",
     "MOST_MODEL_CALLS",
     "PluginSettings",
     "Provider",
@@ -46,6 +47,8 @@ MOST_MODEL_CALLS: Final = 10_000
 
 SCRIPTED: Final = "scripted"
 """What `model` is for the scripted model, so no provider is called so."""
+_IDLE_S: Final = (60.0, 2_592_000.0)
+_WATCH_S: Final = (0.05, 60.0)
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
@@ -98,6 +101,26 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
 
 
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the user has decided about another agent that plugins are attached to."""
+
+    ask: Annotated[
+        Literal["agent", "deny"],
+        doc("what a plugin's `ask` does: the agent asks its person, or it is a deny", "agent"),
+    ] = "agent"
+    plugins: Annotated[
+        list[str] | None,
+        doc("the installed plugins that run there; if it is left out, all", ["guard"]),
+    ] = None
+    idle_s: Annotated[
+        float, doc("seconds without a hook after which the session's plugins are ended", 43200.0)
+    ] = 43200.0
+    watch_transcript_s: Annotated[
+        float,
+        doc("seconds from look to look for an interrupt in Claude Code's transcript; 0: never", 0.25),
+    ] = 0.25
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file.
 
@@ -136,6 +159,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plugins: Annotated[dict[str, PluginSettings], doc("by the name of an installed plugin", {})] = (
         msgspec.field(default_factory=dict[str, PluginSettings])
     )
+    agents: Annotated[
+        dict[str, AgentSettings],
+        doc("by the name that `sliphook attach` takes, such as `claude-code`", {}),
+    ] = msgspec.field(default_factory=dict[str, AgentSettings])
 
 
 read_types(Settings)
@@ -234,6 +261,16 @@ def _check(settings: Settings) -> None:
         check_timeout_cap(plugin.timeout_cap_s, ("plugins", name, "timeout_cap_s"))
         check_overrides(plugin.hooks, ("plugins", name, "hooks"))
         _check_limits(plugin.limits, ("plugins", name, "limits"))
+    for name, agent in settings.agents.items():
+        _check_seconds(agent.idle_s, ("agents", name, "idle_s"), _IDLE_S)
+        if agent.watch_transcript_s:
+            _check_seconds(agent.watch_transcript_s, ("agents", name, "watch_transcript_s"), _WATCH_S)
+
+
+def _check_seconds(seconds: float, keys: tuple[str, ...], allowed: tuple[float, float]) -> None:
+    low, high = allowed
+    if not low <= seconds <= high:
+        raise BadKey(keys, f"{seconds:g} is out of range: give {low:g} to {high:,g} seconds")
 
 
 def _check_address(address: str | None, keys: tuple[str, ...]) -> None:

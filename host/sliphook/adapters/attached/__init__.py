@@ -1,0 +1,7 @@
+"""Our plugins in another agent: a thin client for each hook, a daemon for each of its sessions.
+
+`client.c` is what the agent runs, `client.py` the same without a compiler, and `build` makes one of
+them. `rendezvous` is where client and daemon meet. In the daemon, `service` takes the requests,
+`rooms` keeps the session and its turns, `calls` makes one tool call of two hooks, and `daemon` ends
+it all. `configs` writes the agent's own configuration.
+"""

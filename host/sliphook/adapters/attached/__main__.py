@@ -1,0 +1,65 @@
+"""`python -I -m sliphook.adapters.attached AGENT SOCKET PARENT`, which a client starts.
+
+It listens before it imports what takes time: clients wait in the queue of the socket.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .rendezvous import agent_of, claim, join_offered
+
+if TYPE_CHECKING:
+    from .rendezvous import Claim
+
+
+def main(words: list[str]) -> int:
+    """The exit code: 0 if somebody listens."""
+    if len(words) != 3 or not words[2].isdigit():
+        print("usage: python -m sliphook.adapters.attached AGENT SOCKET PARENT", file=sys.stderr)
+        return 2
+    agent, path = words[0], Path(words[1])
+    pid = agent_of(int(words[2]))
+    if pid is not None and join_offered(path, agent, pid):
+        return 0
+    claimed = claim(path)
+    if claimed is None:
+        return 0
+    try:
+        return _serve(agent, claimed, pid)
+    finally:
+        claimed.drop()
+
+
+def _serve(agent: str, claimed: Claim, pid: int | None) -> int:
+    import logging
+
+    import trio
+
+    from sliphook.adapters.dialects.known import DIALECTS
+    from sliphook.dumpable import forbid_dumps
+    from sliphook.errors import SliphookError
+    from sliphook.installed import read_installed
+    from sliphook.settings import AgentSettings, read_settings
+
+    from .daemon import Daemon
+    from .daemon_log import log_to_file
+
+    log_to_file(agent)
+    try:
+        dialect = DIALECTS[agent]
+        settings = read_settings()
+        installed = read_installed(settings)
+    except (KeyError, OSError, SliphookError) as error:
+        logging.getLogger(__name__).error("cannot serve %s: %s", agent, error)
+        return 1
+    forbid_dumps()
+    chosen = settings.agents.get(agent, AgentSettings())
+    trio.run(Daemon(dialect, claimed, installed, chosen, pid).run)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,170 @@
+"""The thin client: compiled once, or the same in Python; kept in the data folder by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from sliphook.adapters.dialects.dialect import Dialect
+from sliphook.adapters.dialects.known import DIALECTS
+from sliphook.files import paths
+from sliphook.files.private import make_private_folder
+
+from .request import ANSWER_S, MAX_REPLY_BYTES, MAX_STDIN_BYTES, VERSION
+
+START_S: Final = 5.0
+"""How long a client waits for a daemon that it has started."""
+ROOM_FOR_NAME: Final = 48
+"""Bytes of a socket's path that its name may need."""
+MODULE: Final = "sliphook.adapters.attached"
+_COMPILE_S: Final = 120.0
+_ENVIRONMENT: Final = (
+    *("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL"),
+    *(name for dialect in DIALECTS.values() for name in dialect.environment),
+)
+"""The variables that a daemon may have, beside `LC_*` and `XDG_*`: none that holds a key."""
+
+
+class Client(msgspec.Struct, frozen=True):
+    """A client on the disk.
+
+    Attributes:
+        words: the program with its first arguments.
+        compiled: it is no Python.
+    """
+
+    words: tuple[str, ...]
+    compiled: bool
+
+    def command(self, agent: str, event: str, *, closed: bool) -> str:
+        """What the agent gives to a shell."""
+        return shlex.join([*self.words, agent, event, *(["--closed"] if closed else [])])
+
+
+def build(
+    granted: Iterable[str] = (), *, compiler: str | None = "cc", python: str = sys.executable
+) -> Client:
+    """The client, which is made if it is not there.
+
+    Args:
+        granted: more variables that the daemon may have: the user has granted them to plugins.
+        compiler: the C compiler; None, or one that fails: the client in Python.
+        python: the interpreter that runs the daemon.
+
+    Raises:
+        OSError: the data folder cannot be written.
+    """
+    facts = _facts(python, tuple(dict.fromkeys([*_ENVIRONMENT, *granted])))
+    found = shutil.which(compiler) if compiler is not None else None
+    if found is not None:
+        header = _header(facts)
+        folder = _folder(_source("client.c"), header)
+        program = folder / "client"
+        if os.access(program, os.X_OK) or _compile(found, header, program):
+            return Client((str(program),), compiled=True)
+    text = _source("client.py").replace('"@FACTS@"', repr(facts), 1)
+    script = _folder(text) / "client.py"
+    if not script.exists():
+        _put(script, text)
+    return Client((python, "-I", "-S", "-E", str(script)), compiled=False)
+
+
+def _facts(python: str, environment: tuple[str, ...]) -> dict[str, Any]:
+    guards = {
+        (dialect.name, event): (reply.exit_code, reply.stdout, reply.stderr.encode())
+        for dialect in DIALECTS.values()
+        for event, reply in dialect.guards.items()
+    }
+    ends = {event for dialect in DIALECTS.values() for event in _ends(dialect)}
+    return {
+        "version": VERSION,
+        "python": python,
+        "module": MODULE,
+        "answer_ms": round(ANSWER_S * 1000),
+        "start_ms": round(START_S * 1000),
+        "max_stdin": MAX_STDIN_BYTES,
+        "max_reply": MAX_REPLY_BYTES,
+        "room_for_name": ROOM_FOR_NAME,
+        "environment": environment,
+        "no_start": tuple(sorted(ends)),
+        "guards": guards,
+    }
+
+
+def _ends(dialect: Dialect) -> tuple[str, ...]:
+    """The events that end a session and nothing else."""
+    theirs = dialect.entry("session_end").theirs
+    return tuple(event for event in theirs if event in dialect.life)
+
+
+def _header(facts: dict[str, Any]) -> str:
+    """`facts.h`: the same facts for C."""
+    numbers = ("version", "answer_ms", "start_ms", "max_stdin", "max_reply", "room_for_name")
+    lines = [f"#define {name.upper()} {facts[name]}" for name in numbers]
+    lines += [f"#define {name.upper()} {_c(facts[name])}" for name in ("python", "module")]
+    for name in ("environment", "no_start"):
+        words = "".join(f"{_c(word)}, " for word in facts[name])
+        lines.append(f"static const char *const {name.upper()}[] = {{ {words}NULL }};")
+    lines.append("static const struct guard GUARDS[] = {")
+    for (agent, event), (code, out, err) in facts["guards"].items():
+        lines.append(f"  {{ {_c(agent)}, {_c(event)}, {_c(out)}, {_c(err)}, {code} }},")
+    return "\n".join([*lines, "  { NULL, NULL, NULL, NULL, 0 } };", ""])
+
+
+def _c(text: str | bytes) -> str:
+    """A string of C, in which every byte but letters, digits and a few signs is octal."""
+    data = os.fsencode(text) if isinstance(text, str) else text
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:,;{}"
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in data) + '"'
+
+
+def _compile(compiler: str, header: str, program: Path) -> bool:
+    """Compile, static if that works; False if it does not."""
+    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
+        source, made = Path(folder, "client.c"), Path(folder, "client")
+        source.write_text(_source("client.c"), encoding="utf-8")
+        Path(folder, "facts.h").write_text(header, encoding="utf-8")
+        for options in (["-O2", "-static"], ["-O2"]):
+            words = [compiler, *options, "-o", str(made), str(source)]
+            try:
+                subprocess.run(
+                    words,
+                    check=True,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=_COMPILE_S,
+                )
+            except (OSError, subprocess.SubprocessError):
+                continue
+            made.chmod(0o700)
+            made.replace(program)
+            return True
+    return False
+
+
+def _put(path: Path, text: str) -> None:
+    from sliphook.files.atomic import write_atomically
+
+    write_atomically(path, text)
+
+
+def _folder(*texts: str) -> Path:
+    name = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    folder = paths.data_home() / "attached" / name
+    make_private_folder(folder)
+    return folder
+
+
+def _source(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

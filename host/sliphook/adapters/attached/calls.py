@@ -1,0 +1,193 @@
+"""One tool call that the agent tells in two hooks, or in one and a half."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import Final
+
+import msgspec
+import trio
+
+from sliphook import ApprovalRequest, BegunTool, ToolOutcome, Turn
+from sliphook.adapters.dialects.answer import HookAnswer
+from sliphook.adapters.dialects.told import CallEnd, OfTool, ToolAsked, ToolDone
+from sliphook_sdk.protocol import ToolResult
+
+_log = logging.getLogger(__name__)
+
+MOST_OPEN: Final = 1_000
+"""Calls that are open at once; the oldest is given up for a new one."""
+
+
+class OpenCall:
+    """A call from its first hook on.
+
+    Attributes:
+        told: the first hook.
+        turn: the turn that it belongs to.
+        answered: the first hook's answer; set once.
+    """
+
+    def __init__(self, told: ToolAsked, turn: Turn) -> None:
+        self.told = told
+        self.turn = turn
+        self.answer: HookAnswer | None = None
+        self.answered = trio.Event()
+        self.begun: BegunTool | None = None
+        self.has_begun = trio.Event()
+        self._allowed: bool | None = None
+        self._decided = trio.Event()
+
+    def settle(self, answer: HookAnswer) -> None:
+        """Answer the first hook."""
+        if self.answer is None:
+            self.answer = answer
+            self.answered.set()
+
+    async def approved(self, request: ApprovalRequest) -> bool:
+        """Have the agent ask its person; whether the call runs is seen by what comes next."""
+        reasons = "; ".join(f"{reason.plugin}: {reason.text}" for reason in request.reasons)
+        self.settle(HookAnswer(ask=reasons, arguments=_changed(self.told, request.arguments)))
+        await self._decided.wait()
+        return self._allowed is True
+
+    def decide(self, *, allowed: bool) -> None:
+        """The person's decision is known now."""
+        if self._allowed is None:
+            self._allowed = allowed
+            self._decided.set()
+
+
+_current: ContextVar[OpenCall] = ContextVar("call")
+
+
+async def ask_agent(request: ApprovalRequest) -> bool:
+    """The host's approver: the agent asks, in the answer to its own hook."""
+    return await _current.get().approved(request)
+
+
+class Calls:
+    """The open calls of one agent session."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._open: list[OpenCall] = []
+
+    async def begin(self, told: ToolAsked, turn: Turn) -> HookAnswer:
+        """The first hook of a call."""
+        if len(self._open) >= MOST_OPEN:
+            await self._give_up(self._open[:1])
+        call = OpenCall(told, turn)
+        self._open.append(call)
+        self._nursery.start_soon(self._begin, call)
+        await call.answered.wait()
+        assert call.answer is not None
+        return call.answer
+
+    async def end(self, told: ToolDone) -> HookAnswer:
+        """The second hook of a call; nothing comes of it if there was no first."""
+        call = self._find(told)
+        if call is None:
+            _log.info("%s of %s came without its beginning", told.event, told.tool_name)
+            return HookAnswer()
+        self._open.remove(call)
+        call.decide(allowed=True)
+        await call.has_begun.wait()
+        if call.begun is None or call.begun.outcome is not None:
+            return HookAnswer()
+        if told.status == "interrupted":
+            await call.begun.end(cancelled=True)
+            return HookAnswer()
+        result = ToolResult(
+            content=told.content, is_error=told.status == "error", data=_small(told.data)
+        )
+        outcome = await call.begun.end(result)
+        return _after(outcome, told.content)
+
+    async def end_batch(self, ends: Iterable[CallEnd]) -> None:
+        """Calls of which no second hook came, although all of them are over."""
+        ids = {end.model_call_id for end in ends}
+        await self._give_up([call for call in self._open if call.told.model_call_id in ids])
+
+    async def give_up(self, belongs: Callable[[OpenCall], bool] = lambda _: True) -> None:
+        """End the open calls: their end was not told, or there is none."""
+        await self._give_up([call for call in self._open if belongs(call)])
+
+    async def _give_up(self, calls: list[OpenCall]) -> None:
+        for call in calls:
+            self._open.remove(call)
+            call.decide(allowed=False)
+            call.settle(HookAnswer(denied="sliphook: the turn has ended"))
+            await call.has_begun.wait()
+            if call.begun is not None and call.begun.outcome is None:
+                await call.begun.end(cancelled=True)
+
+    async def _begin(self, call: OpenCall) -> None:
+        told = call.told
+        _current.set(call)
+        try:
+            call.begun = begun = await call.turn.begin_tool(
+                told.tool_name, told.arguments, model_call_id=told.model_call_id
+            )
+        except Exception:
+            _log.exception("a tool call could not be begun")
+            call.settle(HookAnswer(denied="sliphook: the plugins could not be asked"))
+        else:
+            if begun.outcome is not None:
+                if call in self._open:
+                    self._open.remove(call)
+                call.settle(_refused(begun.outcome))
+            else:
+                call.settle(HookAnswer(arguments=_changed(told, begun.arguments)))
+        finally:
+            call.has_begun.set()
+
+    def _find(self, told: OfTool) -> OpenCall | None:
+        """The call of that id; without ids, the first of that tool with those arguments."""
+        same = [
+            call
+            for call in self._open
+            if call.told.agent_id == told.agent_id and call.told.tool_name == told.tool_name
+        ]
+        if told.model_call_id is not None:
+            same = [call for call in same if call.told.model_call_id == told.model_call_id]
+            return same[0] if same else None
+        exact = [call for call in same if told.arguments in (call.told.arguments, _now(call))]
+        return (exact or same or [None])[0]
+
+
+def _now(call: OpenCall) -> object:
+    return call.begun.arguments if call.begun is not None else None
+
+
+def _changed(told: ToolAsked, arguments: dict[str, object]) -> dict[str, object] | None:
+    return arguments if arguments != told.arguments else None
+
+
+def _refused(outcome: ToolOutcome) -> HookAnswer:
+    """The call is over before the tool has run."""
+    if outcome.denied_by:
+        why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
+        return HookAnswer(denied=why)
+    if outcome.substituted_by is not None:
+        # no agent takes a result in place of the call: the model reads it as the reason
+        return HookAnswer(denied=f"{outcome.substituted_by}: {outcome.result.content}")
+    return HookAnswer(denied=f"sliphook: {outcome.result.content}")
+
+
+def _after(outcome: ToolOutcome, content: str) -> HookAnswer:
+    new = outcome.result.content
+    return HookAnswer(
+        result=new if new != content else None,
+        context=tuple(one.labelled() for one in outcome.context),
+    )
+
+
+def _small(data: object) -> object:
+    """The agent's own value, if plugins can be told of it; the text is told anyway."""
+    try:
+        return data if len(msgspec.json.encode(data)) <= 1024 * 1024 else None
+    except (TypeError, RecursionError, ValueError):
+        return None

@@ -1,0 +1,264 @@
+/* One hook of another agent: what the agent says goes to the daemon of its session, the reply back.
+
+   client AGENT EVENT [--closed]
+
+   Starts the daemon if there is none. If it cannot be reached, --closed denies in the agent's own
+   way; else nothing is said and the exit code is 0. The build writes facts.h: the interpreter, the
+   variables that the daemon may have, times, sizes, and how each agent is denied. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct guard { const char *agent, *event, *out, *err; int code; };
+#include "facts.h"
+
+extern char **environ;
+static const char *agent, *event;
+static int closed;
+static long deadline;
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+struct bytes { char *at; size_t size, room; };
+
+static long now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000L + t.tv_nsec / 1000000L;
+}
+
+static void say(int fd, const char *text, size_t size) {
+  while (size) {
+    ssize_t done = write(fd, text, size);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return;
+    text += done, size -= done;
+  }
+}
+
+static void unreached(void) {
+  if (closed)
+    for (const struct guard *g = GUARDS; g->agent; g++)
+      if (!strcmp(g->agent, agent) && !strcmp(g->event, event)) {
+        say(1, g->out, strlen(g->out));
+        say(2, g->err, strlen(g->err));
+        exit(g->code);
+      }
+  exit(0);
+}
+
+static void await_fd(int fd, short what) {
+  struct pollfd one = { .fd = fd, .events = what };
+  long left = deadline - now_ms();
+  if (left <= 0) unreached();
+  int got = poll(&one, 1, left);
+  if (got == 0 || (got < 0 && errno != EINTR)) unreached();
+}
+
+/* All that comes until the end; more than `most` bytes count as unreached. */
+static struct bytes read_all(int fd, size_t most) {
+  struct bytes all = { 0 };
+  for (;;) {
+    if (all.size == all.room && !(all.at = realloc(all.at, all.room = all.room ? 2 * all.room : 65536)))
+      unreached();
+    await_fd(fd, POLLIN);
+    ssize_t got = read(fd, all.at + all.size, all.room - all.size);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) return all;
+    if ((all.size += got) > most) unreached();
+  }
+}
+
+/* One string of JSON without its quotes and escapes, from behind its first quote; NULL: no end. */
+static const char *unquoted(const char *p, const char *end, struct bytes *text) {
+  text->size = 0;
+  for (; p < end && *p != '"'; p++) {
+    unsigned code = (unsigned char)*p;
+    char hex[5] = { 0 };
+    if (*p == '\\') {
+      if (++p == end) return NULL;
+      const char *found = strchr("n\nt\tr\rb\bf\f", *p);
+      code = found && *p ? (unsigned char)found[1] : (unsigned char)*p;
+      if (*p == 'u') {
+        if (end - p < 5) return NULL;
+        memcpy(hex, p + 1, 4), p += 4, code = strtoul(hex, NULL, 16);
+      }
+    }
+    if (text->size + 3 > text->room) continue; /* too long for a name or an id */
+    if (!*hex || code < 0x80) text->at[text->size++] = code;
+    else {
+      if (code >= 0x800) text->at[text->size++] = 0xe0 | code >> 12;
+      text->at[text->size++] = code < 0x800 ? 0xc0 | code >> 6 : 0x80 | (code >> 6 & 0x3f);
+      text->at[text->size++] = 0x80 | (code & 0x3f);
+    }
+  }
+  return p < end ? p + 1 : NULL;
+}
+
+static int is_name(struct bytes text) {
+  static const char *const names[] = { "session_id", "sessionId", "conversation_id", NULL };
+  for (const char *const *name = names; *name; name++)
+    if (strlen(*name) == text.size && !memcmp(*name, text.at, text.size)) return 1;
+  return 0;
+}
+
+/* The id of the session, a member of the outermost object. */
+static int find_id(struct bytes in, struct bytes *id) {
+  static char held[1024];
+  struct bytes text = { held, 0, sizeof held };
+  int depth = 0, is_id = 0;
+  for (const char *p = in.at, *end = in.at + in.size; p && p < end;) {
+    char c = *p++;
+    if (c == '{' || c == '[') depth++, is_id = 0;
+    else if (c == '}' || c == ']') depth--;
+    else if (c == ',') is_id = 0;
+    else if (c == '"') {
+      if (!(p = unquoted(p, end, &text)) || depth != 1) continue;
+      if (is_id) return *id = text, text.size > 0;
+      const char *q = p;
+      while (q < end && strchr(" \t\r\n", *q) && *q) q++;
+      is_id = q < end && *q == ':' && is_name(text);
+    }
+  }
+  return 0;
+}
+
+static void place(struct bytes id) {
+  unsigned long long hash = 14695981039346656037ULL;
+  for (size_t i = 0; i < id.size; i++) hash = (hash ^ (unsigned char)id.at[i]) * 1099511628211ULL;
+  const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
+  struct stat there;
+  char folder[sizeof address.sun_path];
+  int long_ = 1;
+  if (runtime && *runtime == '/' && !stat(runtime, &there) && S_ISDIR(there.st_mode))
+    long_ = snprintf(folder, sizeof folder, "%s/sliphook", runtime) > (int)sizeof folder - ROOM_FOR_NAME;
+  if (long_ && temporary && *temporary == '/')
+    long_ = snprintf(folder, sizeof folder, "%s/sliphook-%u", temporary, geteuid()) > (int)sizeof folder - ROOM_FOR_NAME;
+  if (long_) snprintf(folder, sizeof folder, "/tmp/sliphook-%u", geteuid());
+  if (mkdir(folder, 0700) && errno != EEXIST) unreached();
+  if (lstat(folder, &there) || !S_ISDIR(there.st_mode) || there.st_uid != geteuid() || there.st_mode & 077)
+    unreached(); /* somebody else could listen there */
+  if (snprintf(address.sun_path, sizeof address.sun_path, "%s/%s-%016llx.sock", folder, agent, hash) >= (int)sizeof address.sun_path)
+    unreached();
+}
+
+static int connected(void) {
+  for (;;) {
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0) unreached();
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    if (!connect(fd, (void *)&address, sizeof address)) return fd;
+    int why = errno;
+    close(fd);
+    if (why != EAGAIN && why != EINTR) return -1;
+    if (now_ms() > deadline) unreached();
+    poll(NULL, 0, 5); /* its queue is full */
+  }
+}
+
+static int is_allowed(const char *variable) {
+  if (!strncmp(variable, "LC_", 3) || !strncmp(variable, "XDG_", 4)) return 1;
+  for (const char *const *name = ENVIRONMENT; *name; name++) {
+    size_t size = strlen(*name);
+    if (!strncmp(variable, *name, size) && variable[size] == '=') return 1;
+  }
+  return 0;
+}
+
+static void become_daemon(const char *parent) {
+  int nothing = open("/dev/null", O_RDWR), kept = 0;
+  for (int fd = 0; fd < 3; fd++) dup2(nothing, fd);
+  for (int fd = 3; fd < 1024; fd++) close(fd);
+  setsid();
+  if (chdir("/")) _exit(1); /* it must not hold the project's folder */
+  for (char **one = environ; *one; one++)
+    if (is_allowed(*one)) environ[kept++] = *one;
+  environ[kept] = NULL;
+  execl(PYTHON, PYTHON, "-I", "-m", MODULE, agent, address.sun_path, parent, (char *)NULL);
+  _exit(1);
+}
+
+/* A connection to a daemon that is there or is started; one starter at a time. */
+static int started(const char *parent) {
+  long until = now_ms() + START_MS;
+  char path[sizeof address.sun_path + 8];
+  snprintf(path, sizeof path, "%s.lock", address.sun_path);
+  int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), fd;
+  if (lock < 0) unreached();
+  while (flock(lock, LOCK_EX | LOCK_NB)) {
+    if ((fd = connected()) >= 0) return fd;
+    if (now_ms() > until) unreached();
+    poll(NULL, 0, 10);
+  }
+  if ((fd = connected()) >= 0) return fd;
+  pid_t child = fork();
+  if (child < 0) unreached();
+  if (!child) become_daemon(parent);
+  for (int over = 0; now_ms() < until; poll(NULL, 0, 5)) {
+    if ((fd = connected()) >= 0) return fd;
+    if (over) unreached();
+    over = waitpid(child, NULL, WNOHANG) > 0; /* it may have joined another daemon: look once more */
+  }
+  unreached();
+  return -1;
+}
+
+static struct bytes exchanged(int fd, struct bytes in, const char *parent) {
+  char head[512];
+  int size = snprintf(head, sizeof head, "sliphook %d %s %s %s %s %zu\n", VERSION, agent, event, parent, closed ? "closed" : "open", in.size);
+  struct bytes parts[2] = { { head, size, 0 }, in };
+  for (int i = 0; i < 2; i++)
+    while (parts[i].size) {
+      ssize_t done = write(fd, parts[i].at, parts[i].size);
+      if (done >= 0) parts[i].at += done, parts[i].size -= done;
+      else if (errno == EAGAIN) await_fd(fd, POLLOUT);
+      else if (errno != EINTR) return (struct bytes){ 0 };
+    }
+  shutdown(fd, SHUT_WR);
+  struct bytes reply = read_all(fd, MAX_REPLY);
+  close(fd);
+  return reply;
+}
+
+int main(int count, char **words) {
+  if (count < 3 || strlen(words[1]) > 64 || strlen(words[2]) > 64) return 64;
+  agent = words[1], event = words[2], closed = count > 3 && !strcmp(words[3], "--closed");
+  deadline = now_ms() + ANSWER_MS;
+  signal(SIGPIPE, SIG_IGN);
+  struct bytes in = read_all(0, MAX_STDIN), id;
+  if (!find_id(in, &id)) unreached();
+  place(id);
+  char parent[24];
+  snprintf(parent, sizeof parent, "%ld", (long)getppid());
+  struct bytes reply = { 0 };
+  for (int times = 0; times < 2 && !reply.size; times++) { /* a daemon that was ending says nothing */
+    int fd = connected();
+    if (fd < 0) {
+      for (const char *const *name = NO_START; *name; name++)
+        if (!strcmp(*name, event)) exit(0); /* to start one only to end it helps nobody */
+      fd = started(parent);
+    }
+    reply = exchanged(fd, in, parent);
+  }
+  char *line = reply.size ? memchr(reply.at, '\n', reply.size) : NULL;
+  int version, code, read;
+  size_t out, err;
+  if (!line) unreached();
+  *line++ = 0;
+  if (sscanf(reply.at, "sliphook %d %d %zu %zu%n", &version, &code, &out, &err, &read) != 4) unreached();
+  if (version != VERSION || out > MAX_REPLY || err > MAX_REPLY || out + err != reply.size - (line - reply.at)) unreached();
+  say(1, line, out);
+  say(2, line + out, err);
+  return code;
+}

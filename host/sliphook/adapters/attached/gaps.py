@@ -1,0 +1,129 @@
+"""What no hook tells: an interrupt, which is found in the transcript file, and the agent's death."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, cast
+
+import trio
+
+INTERRUPTED: Final = "[Request interrupted by user"
+_MOST_BYTES: Final = 1024 * 1024
+_POLL_S: Final = 1.0
+
+
+class Tail:
+    """The new lines of a growing file, from where it ended at first.
+
+    Nothing is raised: a file that cannot be read has no lines.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._at = self._size() or 0
+
+    def lines(self) -> list[bytes]:
+        """What has come since; of a line that is too long nothing is kept."""
+        size = self._size()
+        if size is None or size <= self._at:
+            self._at = min(self._at, size or 0)
+            return []
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            return []
+        try:
+            data = os.pread(descriptor, _MOST_BYTES, self._at)
+        except OSError:
+            return []
+        finally:
+            os.close(descriptor)
+        whole = data.rfind(b"\n") + 1
+        if not whole and len(data) == _MOST_BYTES:
+            whole = len(data)
+        self._at += whole
+        return data[:whole].splitlines()
+
+    def _size(self) -> int | None:
+        try:
+            info = os.stat(self.path)
+        except (OSError, ValueError):
+            return None
+        return info.st_size if stat.S_ISREG(info.st_mode) else None
+
+
+def is_interrupt(line: bytes) -> bool:
+    """Whether a line of Claude Code's transcript says that the person has stopped it."""
+    if INTERRUPTED.encode() not in line:
+        return False
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(entry, dict) or cast("dict[str, Any]", entry).get("type") != "user":
+        return False
+    message: Any = cast("dict[str, Any]", entry).get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    # a list: what the person wrote is a text, and a tool's result is no part of type `text`
+    return isinstance(content, list) and any(
+        isinstance(part, dict)
+        and part.get("type") == "text"
+        and str(part.get("text")).startswith(INTERRUPTED)
+        for part in cast("list[Any]", content)
+    )
+
+
+async def watch_transcript(
+    every_s: float,
+    where: Callable[[], str | None],
+    interrupted: Callable[[], Awaitable[None]],
+) -> None:
+    """Tell of each interrupt that the transcript shows.
+
+    Args:
+        every_s: seconds from look to look.
+        where: the file, while a turn is open; None: nothing is looked for.
+        interrupted: told of each.
+    """
+    tail: Tail | None = None
+    while True:
+        path = where()
+        if path is None:
+            tail = None
+        elif tail is None or tail.path != path:
+            tail = Tail(path)
+        elif any([is_interrupt(line) for line in tail.lines()]):
+            await interrupted()
+        await trio.sleep(every_s)
+
+
+async def gone(pid: int) -> None:
+    """Return when the process has ended."""
+    if hasattr(os, "pidfd_open"):
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        except OSError:
+            pass
+        else:
+            try:
+                await trio.lowlevel.wait_readable(descriptor)
+            finally:
+                os.close(descriptor)
+            return
+    while _lives(pid):  # noqa: ASYNC110 - the system tells in no other way
+        await trio.sleep(_POLL_S)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,155 @@
+"""Where client and daemon meet: the socket of one agent session, and who may listen there.
+
+The client finds it by the agent and its session's id. A folder of the user's alone keeps others
+out; a lock that the daemon holds for its life tells a stale socket from one in use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox"})
+_MOST_ANCESTORS: Final = 16
+_BACKLOG: Final = 128
+RESET_S: Final = 10.0
+"""How long a session that was cleared waits for the next one of the same agent."""
+
+
+class Claim:
+    """The right to listen at one path; held until the process ends.
+
+    Attributes:
+        path: of the socket.
+        listener: bound, listening.
+    """
+
+    def __init__(self, path: Path, listener: socket.socket, lock: int) -> None:
+        self.path = path
+        self.listener = listener
+        self._lock = lock
+
+    def drop(self) -> None:
+        """Nobody finds the socket any more, and another process may claim it. Done once."""
+        if self._lock < 0:
+            return
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        for link in self.path.parent.glob("*.sock"):
+            with contextlib.suppress(OSError):
+                if link.is_symlink() and os.readlink(link) == str(self.path):
+                    link.unlink()
+        os.close(self._lock)  # last: the next daemon's socket has the same name
+        self._lock = -1
+
+
+def claim(path: Path) -> Claim | None:
+    """Listen at `path`; None if another daemon does.
+
+    Raises:
+        OSError: the folder is not this user's alone, or the socket cannot be made.
+    """
+    info = os.lstat(path.parent)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
+        raise PermissionError(errno.EPERM, "others could listen in this folder", str(path.parent))
+    lock = os.open(f"{path}.owner", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    # nobody holds the lock, so what is there is left over from a daemon that was killed
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    umask = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(umask)
+    listener.listen(_BACKLOG)
+    return Claim(path, listener, lock)
+
+
+# -- one agent, a new session after `/clear`
+
+
+def offer_next(path: Path, agent: str, pid: int) -> None:
+    """Take over the next session of this agent's process, for `RESET_S`."""
+    note = _note(path.parent, agent, pid)
+    with contextlib.suppress(OSError):
+        note.unlink(missing_ok=True)
+        os.symlink(path, note)
+
+
+def withdraw_offer(path: Path, agent: str, pid: int) -> None:
+    """The next session gets a daemon of its own."""
+    with contextlib.suppress(OSError):
+        _note(path.parent, agent, pid).unlink()
+
+
+def join_offered(path: Path, agent: str, pid: int) -> bool:
+    """Lead `path` to the daemon that waits for this agent's next session; False: there is none."""
+    note = _note(path.parent, agent, pid)
+    try:
+        target = os.readlink(note)
+        if time.time() - os.lstat(note).st_mtime > RESET_S or target == str(path):
+            return False
+        note.unlink()
+        path.unlink(missing_ok=True)
+        os.symlink(target, path)
+    except OSError:
+        return False
+    return True
+
+
+def _note(folder: Path, agent: str, pid: int) -> Path:
+    return folder / f"{agent}-{pid}.next"
+
+
+# -- the agent's process
+
+
+def agent_of(pid: int) -> int | None:
+    """The nearest of `pid` and its ancestors that is no shell; None if it is not known."""
+    for _ in range(_MOST_ANCESTORS):
+        found = _parent_and_name(pid)
+        if pid <= 1 or found is None:
+            return None
+        if found[1].lstrip("-") not in _SHELLS:
+            return pid
+        pid = found[0]
+    return None
+
+
+def _parent_and_name(pid: int) -> tuple[int, str] | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return _asked_ps(pid)
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    return int(rest.split()[1]), name
+
+
+def _asked_ps(pid: int) -> tuple[int, str] | None:
+    if os.path.exists("/proc/self/stat"):
+        return None
+    try:
+        said = subprocess.run(
+            ["ps", "-o", "ppid=,comm=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        ).stdout.split(None, 1)
+        return int(said[0]), os.path.basename(said[1].strip())
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None

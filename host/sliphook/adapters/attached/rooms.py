@@ -1,0 +1,328 @@
+"""One session of another agent: our session, its turns and children, kept open between hooks."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from sliphook import HostError, Interruption, PluginHost, Session, Turn
+from sliphook.adapters.dialects.answer import HookAnswer
+from sliphook.adapters.dialects.dialect import Dialect
+from sliphook.adapters.dialects.told import (
+    BatchDone,
+    Happening,
+    ModelAnswered,
+    Notified,
+    Prompted,
+    SessionEnded,
+    SessionStarted,
+    StopAsked,
+    SubagentStarted,
+    SubagentStopped,
+    ToolAsked,
+    ToolDone,
+    TurnFailed,
+    TurnInterrupted,
+)
+from sliphook_sdk.protocol import Message, Usage
+
+from .calls import Calls
+from .held import Held
+
+_log = logging.getLogger(__name__)
+
+MOST_NOTICES: Final = 20
+"""Alerts of plugins that wait for the next answer."""
+MOST_CHILDREN: Final = 256
+_MOST_TEXT: Final = 1_000_000
+_GOALS: Final = ("prompt", "message", "task", "goal", "description")
+"""The arguments of an agent's tool for child agents that say what the child is to do."""
+
+
+class Room:
+    """One agent session, from its first hook to its end.
+
+    Args:
+        dialect: the agent's.
+        host: has the plugins.
+        nursery: holds the blocks.
+    """
+
+    def __init__(self, dialect: Dialect, host: PluginHost, nursery: trio.Nursery) -> None:
+        self._dialect = dialect
+        self._host = host
+        self._nursery = nursery
+        self._session: Held[Session] | None = None
+        self._turn: Held[Turn] | None = None
+        self._children: dict[str, Held[Turn]] = {}
+        self._goals: deque[str] = deque(maxlen=MOST_CHILDREN)
+        self._calls = Calls(nursery)
+        self._opening = trio.Lock()
+        self._notices: deque[str] = deque(maxlen=MOST_NOTICES)
+        self._stopping: str | None = None
+        self._said = ""
+        self.transcript_path: str | None = None
+        self.was_reset = False
+
+    @property
+    def turn_is_open(self) -> bool:
+        """Whether the agent is at work, as far as it has told."""
+        return self._turn is not None and not self._turn.value.ended
+
+    def notice(self, plugin: str, level: str, message: str) -> None:
+        """Show the person a plugin's alert with the next answer."""
+        self._notices.append(f"{plugin}: {message}")
+
+    async def take(self, told: Happening) -> HookAnswer:
+        """One hook of the agent, and what it is answered."""
+        self.transcript_path = told.transcript_path or self.transcript_path
+        answer = await self._take(told)
+        if isinstance(told, SessionEnded):
+            return answer
+        if self._takes_context(told) and answer.denied is None and self._session is not None:
+            injected = tuple(one.labelled() for one in self._session.value.take_injected())
+            answer = msgspec.structs.replace(answer, context=(*answer.context, *injected))
+        message = "\n".join(self._notices) or None
+        self._notices.clear()
+        return msgspec.structs.replace(answer, message=message)
+
+    async def _take(self, told: Happening) -> HookAnswer:
+        match told:
+            case SessionStarted():
+                return await self._start(told)
+            case SessionEnded():
+                self.was_reset = told.reason == "reset"
+                return HookAnswer()
+            case Prompted():
+                return await self._prompt(told)
+            case ToolAsked():
+                return await self._ask_tool(told)
+            case ToolDone():
+                return self._or_end(await self._calls.end(told))
+            case BatchDone():
+                await self._calls.end_batch(told.calls)
+            case StopAsked():
+                return await self._stop(told)
+            case TurnFailed():
+                await self._end_turn("failed")
+            case TurnInterrupted():
+                await self.interrupt("agent_told")
+            case SubagentStarted():
+                return await self._start_child(told)
+            case SubagentStopped():
+                await self._stop_child(told)
+            case Notified():
+                session = await self._ensure_session(told)
+                session.notification("info", told.message, self._dialect.name)
+            case ModelAnswered():
+                await self._model_said(told)
+            case _:
+                pass
+        return self._or_end(HookAnswer())
+
+    # -- the session
+
+    async def _start(self, told: SessionStarted) -> HookAnswer:
+        if self._session is not None and told.source == "reset":
+            await self._calls.give_up()
+            self._forget_turns()
+            self._session.value.reset("clear")
+            self.was_reset = False
+        session = await self._ensure_session(told)
+        if told.source == "compacted":
+            session.notification("info", "The conversation was compacted.", self._dialect.name)
+            return HookAnswer()
+        return HookAnswer(context=tuple(one.labelled() for one in await session.ready()))
+
+    async def _ensure_session(self, told: Happening) -> Session:
+        async with self._opening:
+            if self._session is None:
+                # a session of which nothing was told goes on: its daemon was killed, or is new
+                source: Any = "resume"
+                if isinstance(told, SessionStarted) and told.source != "compacted":
+                    source = told.source
+                meta: dict[str, Any] = {"agent": self._dialect.name}
+                for name in ("transcript_path", "permission_mode"):
+                    if (value := getattr(told, name)) is not None:
+                        meta[name] = value
+                block = self._host.session(
+                    session_key=f"{self._dialect.name}:{told.session_id}",
+                    platform=self._dialect.name,
+                    cwd=told.cwd,
+                    model=told.model,
+                    source=source,
+                    meta=meta,
+                    on_interrupt=self._interrupted,
+                )
+                self._session = await Held.enter(self._nursery, block)
+            return self._session.value
+
+    async def end(self, reason: Any) -> None:
+        """End the session; its open turn is interrupted."""
+        await self._calls.give_up()
+        if self._session is not None:
+            self._session.value.close(reason)
+            self._forget_turns()
+            await self._session.release()
+
+    # -- turns
+
+    async def _prompt(self, told: Prompted) -> HookAnswer:
+        if told.agent_id is not None:
+            return HookAnswer()  # a child's task, which `subagent_start` has told
+        session = await self._ensure_session(told)
+        if self.turn_is_open:
+            # nothing told how the last one ended, so it was interrupted
+            await self.interrupt("next_prompt")
+        self._stopping = None
+        turn = await self._open_turn(session, told.text, queued=told.queued)
+        prompt = await turn.submit()
+        if prompt.denied:
+            await self._end_turn("denied")
+            return HookAnswer(denied=prompt.reason)
+        if prompt.text != told.text:
+            _log.warning("%s takes no other text for a prompt", self._dialect.title)
+        return HookAnswer(context=tuple(one.labelled() for one in prompt.context))
+
+    async def _open_turn(self, session: Session, text: str, *, queued: bool = False) -> Turn:
+        block = session.turn(text, source="queued" if queued else "user", interrupt=True)
+        self._turn = await Held.enter(self._nursery, block)
+        return self._turn.value
+
+    async def _turn_of(self, told: Happening) -> Turn:
+        """The turn of the root or of the child in which it happened; one that was missed begins."""
+        if told.agent_id is not None:
+            child = self._children.get(told.agent_id)
+            if child is not None and not child.value.ended:
+                return child.value
+            if self.turn_is_open or self._session is None:
+                found = await self._enter_child(told, "")
+                if found is not None:
+                    return found
+        session = await self._ensure_session(told)
+        async with self._opening:
+            if self._turn is not None and not self._turn.value.ended:
+                return self._turn.value
+            return await self._open_turn(session, "")
+
+    async def _stop(self, told: StopAsked) -> HookAnswer:
+        if not self.turn_is_open or self._turn is None:
+            return HookAnswer()
+        turn = self._turn.value
+        await self._calls.give_up(lambda call: call.turn is turn)
+        if told.last_assistant_message is not None:
+            turn.last_assistant_message = told.last_assistant_message
+        text = await turn.stop()
+        if text is None:
+            await self._end_turn("completed")
+        return HookAnswer(continue_with=text)
+
+    async def _end_turn(self, outcome: Any) -> None:
+        if self._turn is None:
+            return
+        turn = self._turn.value
+        await self._calls.give_up(lambda call: call.turn is turn)
+        turn.finish(outcome)
+        await self._turn.release()
+        self._turn = None
+
+    async def interrupt(self, how: str) -> None:
+        """The person has stopped the agent; `how` this was found."""
+        if self._session is not None:
+            self._session.value.interrupt("user_stop", how)
+        self._forget_turns()
+        await self._calls.give_up()
+
+    def _forget_turns(self) -> None:
+        self._turn = None
+        self._children.clear()
+
+    def _interrupted(self, told: Interruption) -> None:
+        if told.reason == "plugin":
+            # the agent itself cannot be stopped now: its next hook says so
+            self._stopping = "a plugin has stopped the turn"
+
+    def _or_end(self, answer: HookAnswer) -> HookAnswer:
+        if self._stopping is None:
+            return answer
+        return msgspec.structs.replace(answer, end=self._stopping)
+
+    # -- calls
+
+    async def _ask_tool(self, told: ToolAsked) -> HookAnswer:
+        if self._stopping is not None:
+            return HookAnswer(denied=f"sliphook: {self._stopping}", end=self._stopping)
+        turn = await self._turn_of(told)
+        if told.tool_kind == "agent":
+            goals = [told.arguments.get(name) for name in _GOALS]
+            self._goals.append(next((goal for goal in goals if isinstance(goal, str)), ""))
+        return self._or_end(await self._calls.begin(told, turn))
+
+    # -- children
+
+    async def _start_child(self, told: SubagentStarted) -> HookAnswer:
+        await self._ensure_session(told)
+        goal = self._goals.popleft() if self._goals else ""
+        turn = await self._enter_child(told, told.goal if told.goal is not None else goal)
+        context = turn.context if turn is not None else []
+        return self._or_end(HookAnswer(context=tuple(one.labelled() for one in context)))
+
+    async def _enter_child(self, told: Happening, goal: str) -> Turn | None:
+        if told.agent_id is None or len(self._children) >= MOST_CHILDREN:
+            return None
+        root = msgspec.structs.replace(told, agent_id=None)
+        parent = await self._turn_of(root)
+        try:
+            held = await Held.enter(self._nursery, parent.subagent(goal))
+        except HostError:
+            return None  # the parent's turn has ended meanwhile
+        self._children[told.agent_id] = held
+        return held.value
+
+    async def _stop_child(self, told: SubagentStopped) -> None:
+        held = self._children.pop(told.agent_id, None) if told.agent_id is not None else None
+        if held is None:
+            return
+        child = held.value
+        await self._calls.give_up(lambda call: call.turn is child)
+        child.summary = told.summary
+        if told.status == "failed":
+            child.finish("failed")
+        if told.status == "cancelled":
+            child.interrupt("user_stop", "agent_told")
+        await held.release()
+
+    # -- the model
+
+    async def _model_said(self, told: ModelAnswered) -> None:
+        self._said = (self._said + told.text)[:_MOST_TEXT]
+        if not told.last:
+            return
+        text, self._said = self._said, ""
+        turn = await self._turn_of(told)
+        usage = Usage()
+        if told.usage is not None:
+            usage = Usage(input_tokens=told.usage[0], output_tokens=told.usage[1])
+        with suppress(ValueError, TypeError):
+            turn.post_llm_call(
+                provider=None,
+                model=told.model,
+                response=Message(role="assistant", content=text),
+                finish_reason=None,
+                usage=usage,
+                duration_ms=None,
+            )
+
+    def _takes_context(self, told: Happening) -> bool:
+        entries = ("session_start", "user_prompt_submit", "post_tool_call", "subagent_start")
+        return any(
+            told.event in entry.theirs
+            and "context" in entry.answers
+            and entry.answers["context"].how != "impossible"
+            for entry in (self._dialect.entry(name) for name in entries)
+        ) and not isinstance(told, BatchDone)

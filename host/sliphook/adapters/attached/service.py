@@ -1,0 +1,131 @@
+"""The socket of one agent session: peers of the same user, one request a connection, bounded."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import trio
+
+from sliphook.adapters.dialects.answer import HookReply
+from sliphook.quoting import quote
+
+from .request import MAX_HEAD_BYTES, VERSION, Request, read_head, reply_bytes
+
+_log = logging.getLogger(__name__)
+
+MOST_AT_ONCE: Final = 256
+"""Requests under way. More wait in the system's queue, and their clients with them."""
+_READ_S: Final = 20.0
+_WRITE_S: Final = 20.0
+_CHUNK: Final = 256 * 1024
+
+Answer = Callable[[Request, bytes], Awaitable[HookReply]]
+"""From the request and its body to the reply; never raises."""
+
+
+class Service:
+    """Takes the requests.
+
+    Args:
+        listener: bound and listening.
+        answer: answers one.
+        replied: called when a reply has been written.
+        other_version: called when a client of another version asks.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Answer,
+        replied: Callable[[Request], None],
+        other_version: Callable[[], None],
+    ) -> None:
+        self._listener = trio.socket.from_stdlib_socket(listener)
+        self._answer = answer
+        self._replied = replied
+        self._other_version = other_version
+        self._room = trio.CapacityLimiter(MOST_AT_ONCE)
+
+    async def run(self) -> None:
+        """Take requests until cancelled."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                await self._room.acquire_on_behalf_of(token := object())
+                try:
+                    peer, _ = await self._listener.accept()
+                except OSError as error:
+                    # no descriptors, or the peer has gone already
+                    self._room.release_on_behalf_of(token)
+                    _log.warning("a client could not be taken: %s", error)
+                    await trio.sleep(0.05)
+                    continue
+                nursery.start_soon(self._take, peer, token)
+
+    def close(self) -> None:
+        """Take no more."""
+        self._listener.close()
+
+    async def _take(self, peer: trio.socket.SocketType, token: object) -> None:
+        try:
+            with peer:
+                await self._serve(peer)
+        except (OSError, trio.BrokenResourceError) as error:
+            _log.info("a client went away: %s", error)
+        finally:
+            self._room.release_on_behalf_of(token)
+
+    async def _serve(self, peer: trio.socket.SocketType) -> None:
+        if not is_same_user(peer):
+            _log.warning("a process of another user was turned away")
+            return
+        read: tuple[Request, bytes] | None = None
+        with trio.move_on_after(_READ_S):
+            read = await _read(peer)
+        if read is None:
+            return
+        request, body = read
+        if request.version != VERSION:
+            self._other_version()
+            return
+        reply = reply_bytes(await self._answer(request, body))
+        with trio.move_on_after(_WRITE_S):
+            view = memoryview(reply)
+            while view:
+                view = view[await peer.send(view) :]
+        self._replied(request)
+
+
+async def _read(peer: trio.socket.SocketType) -> tuple[Request, bytes] | None:
+    """The request with its body; None if it is none."""
+    data = bytearray()
+    while b"\n" not in data:
+        if len(data) > MAX_HEAD_BYTES or not (piece := await peer.recv(_CHUNK)):
+            _log.warning("a client said no request: %s", quote(bytes(data[:80]).decode("latin-1")))
+            return None
+        data += piece
+    line, _, rest = bytes(data).partition(b"\n")
+    request = read_head(line)
+    if request is None:
+        _log.warning("a client said no request: %s", quote(line[:80].decode("latin-1")))
+        return None
+    pieces, size = [rest], len(rest)
+    while size < request.size and (piece := await peer.recv(_CHUNK)):
+        pieces.append(piece)
+        size += len(piece)
+    body = b"".join(pieces)
+    return (request, body) if len(body) == request.size or request.version != VERSION else None
+
+
+def is_same_user(peer: trio.socket.SocketType) -> bool:
+    """Whether the process at the other end belongs to this process's user."""
+    if sys.platform == "linux":
+        size = struct.calcsize("3i")
+        found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        return bool(struct.unpack("3i", found)[1] == os.geteuid())
+    return True  # the folder lets nobody else in
