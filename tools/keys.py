@@ -15,7 +15,7 @@ from sliphook_sdk.protocol.describe import field_docs
 
 from .tables import plain_type, table
 
-_NAMES: Final = {"plugins": "NAME", "hooks": "EVENT", "providers": "NAME"}
+_NAMES: Final = {"plugins": "NAME", "hooks": "EVENT", "providers": "NAME", "agents": "AGENT"}
 """The placeholder for the names in a table, by its key."""
 
 

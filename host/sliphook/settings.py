@@ -29,8 +29,8 @@ from .files import paths
 from .quoting import quote
 
 __all__ = [
-    "AgentSettings",
     "MOST_MODEL_CALLS",
+    "AgentSettings",
     "PluginSettings",
     "Provider",
     "Settings",
@@ -117,7 +117,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 43200.0
     watch_transcript_s: Annotated[
         float,
-        doc("seconds from look to look for an interrupt in Claude Code's transcript; 0: never", 0.25),
+        doc(
+            "seconds from look to look for an interrupt in Claude Code's transcript; 0: never", 0.25
+        ),
     ] = 0.25
 
 
@@ -264,7 +266,9 @@ def _check(settings: Settings) -> None:
     for name, agent in settings.agents.items():
         _check_seconds(agent.idle_s, ("agents", name, "idle_s"), _IDLE_S)
         if agent.watch_transcript_s:
-            _check_seconds(agent.watch_transcript_s, ("agents", name, "watch_transcript_s"), _WATCH_S)
+            _check_seconds(
+                agent.watch_transcript_s, ("agents", name, "watch_transcript_s"), _WATCH_S
+            )
 
 
 def _check_seconds(seconds: float, keys: tuple[str, ...], allowed: tuple[float, float]) -> None:

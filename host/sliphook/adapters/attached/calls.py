@@ -155,7 +155,7 @@ class Calls:
             same = [call for call in same if call.told.model_call_id == told.model_call_id]
             return same[0] if same else None
         exact = [call for call in same if told.arguments in (call.told.arguments, _now(call))]
-        return (exact or same or [None])[0]
+        return next(iter(exact or same), None)
 
 
 def _now(call: OpenCall) -> object:

@@ -5,12 +5,11 @@ Run with `-I -S -E`. The build puts the facts in place of the text below.
 
 from __future__ import annotations
 
+import _socket
 import fcntl
 import os
 import sys
 import time
-
-import _socket
 
 TYPE_CHECKING = False  # without `typing`: it costs time at each hook
 if TYPE_CHECKING:
@@ -88,10 +87,7 @@ def place(agent: str, session_id: bytes) -> str:
         folder = f"{temporary}/sliphook-{user}"
         if temporary[:1] != "/" or len(os.fsencode(folder)) > longest:
             folder = f"/tmp/sliphook-{user}"
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        pass
+    os.makedirs(folder, 0o700, exist_ok=True)
     there = os.lstat(folder)
     if there.st_mode & 0o170077 != 0o040000 or there.st_uid != user:
         raise Unreached

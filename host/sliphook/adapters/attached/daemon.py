@@ -27,6 +27,7 @@ from .service import Service
 _log = logging.getLogger(__name__)
 
 EndReason = Literal["exit", "reset", "signal", "shutdown"]
+_PLUGINS_START_S: Final = 5.0
 WATCHED: Final = "claude-code"
 """The agent whose transcript tells of interrupts that no hook tells of."""
 
@@ -101,8 +102,8 @@ class Daemon:
             on_notify=self._notify,
             on_problem=lambda plugin, message: self._notify(plugin, "warning", message),
             timeout_cap_s=PLUGINS_S,
-            # a hook waits for the plugins that it asks, and for no others
-            open_wait_s=0.0,
+            # nothing is told to a plugin that is not ready, so the first hook waits for all
+            open_wait_s=_PLUGINS_START_S,
         )
 
     def _is_wanted(self, name: str | None) -> bool:
@@ -157,6 +158,7 @@ class Daemon:
 
     def _end(self, reason: EndReason) -> None:
         if not self._over.is_set():
+            _log.info("the session is over: %s", reason)
             self._reason = reason
             self._over.set()
 

@@ -1,4 +1,4 @@
-"""What no hook tells: an interrupt, which is found in the transcript file, and the agent's death."""
+"""What no hook tells: interrupts, which the transcript shows, and the death of the agent."""
 
 from __future__ import annotations
 
@@ -66,14 +66,20 @@ def is_interrupt(line: bytes) -> bool:
     if not isinstance(entry, dict) or cast("dict[str, Any]", entry).get("type") != "user":
         return False
     message: Any = cast("dict[str, Any]", entry).get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    # a list: what the person wrote is a text, and a tool's result is no part of type `text`
-    return isinstance(content, list) and any(
-        isinstance(part, dict)
-        and part.get("type") == "text"
-        and str(part.get("text")).startswith(INTERRUPTED)
-        for part in cast("list[Any]", content)
+    content: Any = (
+        cast("dict[str, Any]", message).get("content") if isinstance(message, dict) else None
     )
+    # a list: what the person wrote is a text, and a tool's result is no part of type `text`
+    if not isinstance(content, list):
+        return False
+    return any(_says_so(part) for part in cast("list[object]", content))
+
+
+def _says_so(part: object) -> bool:
+    if not isinstance(part, dict):
+        return False
+    fields = cast("dict[str, Any]", part)
+    return fields.get("type") == "text" and str(fields.get("text")).startswith(INTERRUPTED)
 
 
 async def watch_transcript(
@@ -95,7 +101,7 @@ async def watch_transcript(
             tail = None
         elif tail is None or tail.path != path:
             tail = Tail(path)
-        elif any([is_interrupt(line) for line in tail.lines()]):
+        elif any(is_interrupt(line) for line in tail.lines()):
             await interrupted()
         await trio.sleep(every_s)
 

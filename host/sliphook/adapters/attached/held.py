@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
 
 import trio
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class EntersAndLeaves(Protocol[T_co]):
+    """What `async with` takes."""
+
+    async def __aenter__(self) -> T_co: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> bool | None: ...
 
 
 class Held(Generic[T]):
@@ -15,47 +30,46 @@ class Held(Generic[T]):
 
     Attributes:
         value: what entering gave.
+        released: it is to be left.
         left: the block has been left.
     """
 
     def __init__(self, value: T) -> None:
         self.value = value
         self.left = trio.Event()
-        self._released = trio.Event()
-
-    @classmethod
-    async def enter(
-        cls, nursery: trio.Nursery, block: AbstractAsyncContextManager[T, Any]
-    ) -> Held[T]:
-        """Enter the block in a new task; what entering raises is raised here."""
-        outcome: list[Held[T] | Exception] = []
-        entered = trio.Event()
-
-        async def hold() -> None:
-            held: Held[T] | None = None
-            try:
-                async with block as value:
-                    held = cls(value)
-                    outcome.append(held)
-                    entered.set()
-                    await held._released.wait()
-            except Exception as error:
-                if held is not None:
-                    raise
-                outcome.append(error)
-                entered.set()
-            finally:
-                if held is not None:
-                    held.left.set()
-
-        nursery.start_soon(hold)
-        await entered.wait()
-        found = outcome[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        self.released = trio.Event()
 
     async def release(self) -> None:
         """Leave the block, and wait until it is left."""
-        self._released.set()
+        self.released.set()
         await self.left.wait()
+
+
+async def hold(nursery: trio.Nursery, block: EntersAndLeaves[T]) -> Held[T]:
+    """Enter the block in a new task; what entering raises is raised here."""
+    outcome: list[Held[T] | Exception] = []
+    entered = trio.Event()
+
+    async def task() -> None:
+        held: Held[T] | None = None
+        try:
+            async with block as value:
+                held = Held(value)
+                outcome.append(held)
+                entered.set()
+                await held.released.wait()
+        except Exception as error:
+            if held is not None:
+                raise
+            outcome.append(error)
+            entered.set()
+        finally:
+            if held is not None:
+                held.left.set()
+
+    nursery.start_soon(task)
+    await entered.wait()
+    found = outcome[0]
+    if isinstance(found, Exception):
+        raise found
+    return found

@@ -32,7 +32,7 @@ from sliphook.adapters.dialects.told import (
 from sliphook_sdk.protocol import Message, Usage
 
 from .calls import Calls
-from .held import Held
+from .held import Held, hold
 
 _log = logging.getLogger(__name__)
 
@@ -129,9 +129,9 @@ class Room:
 
     async def _start(self, told: SessionStarted) -> HookAnswer:
         if self._session is not None and told.source == "reset":
-            await self._calls.give_up()
-            self._forget_turns()
             self._session.value.reset("clear")
+            self._forget_turns()
+            await self._calls.give_up()
             self.was_reset = False
         session = await self._ensure_session(told)
         if told.source == "compacted":
@@ -159,15 +159,15 @@ class Room:
                     meta=meta,
                     on_interrupt=self._interrupted,
                 )
-                self._session = await Held.enter(self._nursery, block)
+                self._session = await hold(self._nursery, block)
             return self._session.value
 
     async def end(self, reason: Any) -> None:
         """End the session; its open turn is interrupted."""
-        await self._calls.give_up()
         if self._session is not None:
             self._session.value.close(reason)
             self._forget_turns()
+            await self._calls.give_up()
             await self._session.release()
 
     # -- turns
@@ -191,7 +191,7 @@ class Room:
 
     async def _open_turn(self, session: Session, text: str, *, queued: bool = False) -> Turn:
         block = session.turn(text, source="queued" if queued else "user", interrupt=True)
-        self._turn = await Held.enter(self._nursery, block)
+        self._turn = await hold(self._nursery, block)
         return self._turn.value
 
     async def _turn_of(self, told: Happening) -> Turn:
@@ -278,7 +278,7 @@ class Room:
         root = msgspec.structs.replace(told, agent_id=None)
         parent = await self._turn_of(root)
         try:
-            held = await Held.enter(self._nursery, parent.subagent(goal))
+            held = await hold(self._nursery, parent.subagent(goal))
         except HostError:
             return None  # the parent's turn has ended meanwhile
         self._children[told.agent_id] = held

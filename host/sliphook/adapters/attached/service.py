@@ -6,7 +6,6 @@ import logging
 import os
 import socket
 import struct
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -51,10 +50,20 @@ class Service:
         self._replied = replied
         self._other_version = other_version
         self._room = trio.CapacityLimiter(MOST_AT_ONCE)
+        self._taking = trio.CancelScope()
 
     async def run(self) -> None:
         """Take requests until cancelled."""
         async with trio.open_nursery() as nursery:
+            with self._taking:
+                await self._accept(nursery)
+
+    def close(self) -> None:
+        """Take no more; what is under way goes on."""
+        self._taking.cancel()
+
+    async def _accept(self, nursery: trio.Nursery) -> None:
+        with self._listener:
             while True:
                 await self._room.acquire_on_behalf_of(token := object())
                 try:
@@ -66,10 +75,6 @@ class Service:
                     await trio.sleep(0.05)
                     continue
                 nursery.start_soon(self._take, peer, token)
-
-    def close(self) -> None:
-        """Take no more."""
-        self._listener.close()
 
     async def _take(self, peer: trio.socket.SocketType, token: object) -> None:
         try:
@@ -124,8 +129,8 @@ async def _read(peer: trio.socket.SocketType) -> tuple[Request, bytes] | None:
 
 def is_same_user(peer: trio.socket.SocketType) -> bool:
     """Whether the process at the other end belongs to this process's user."""
-    if sys.platform == "linux":
-        size = struct.calcsize("3i")
-        found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        return bool(struct.unpack("3i", found)[1] == os.geteuid())
-    return True  # the folder lets nobody else in
+    credentials = getattr(socket, "SO_PEERCRED", None)
+    if credentials is None:
+        return True  # no Linux; the folder lets nobody else in
+    found = peer.getsockopt(socket.SOL_SOCKET, credentials, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", found)[1] == os.geteuid())
