@@ -70,6 +70,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
     "sliphook.settings": frozenset(
         [
             "MOST_MODEL_CALLS",
+            "AgentSettings",
             "PluginSettings",
             "Provider",
             "Settings",

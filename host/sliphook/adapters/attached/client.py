@@ -1,6 +1,6 @@
 """`client.c` for a machine without a compiler: the same behaviour, in some 20 ms instead of 2.
 
-Run with `-I -S -E`. The build puts the facts in place of the text below.
+A ValueError or an OSError: the daemon cannot be asked. Run with `-I -S -E`. The build puts the facts in place of the text below.
 """
 
 from __future__ import annotations
@@ -21,17 +21,13 @@ ESCAPES: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"f": b"\f
 MAX_NAME: Final = 1021
 
 
-class Unreached(Exception):
-    """The daemon cannot be asked."""
-
-
 def unquoted(data: bytes, at: int) -> tuple[bytes, int]:
     """One string of JSON from behind its first quote, and where it ends."""
     text = bytearray()
     while True:
         byte = data[at : at + 1]
         if not byte:
-            raise Unreached
+            raise ValueError
         if byte == b'"':
             return bytes(text), at + 1
         if byte == b"\\":
@@ -72,7 +68,7 @@ def find_id(data: bytes) -> bytes:
             if is_id and text:
                 return text
             is_id = text in NAMES and data[at : at + 64].lstrip(b" \t\r\n")[:1] == b":"
-    raise Unreached
+    raise ValueError
 
 
 def place(agent: str, session_id: bytes) -> str:
@@ -90,11 +86,11 @@ def place(agent: str, session_id: bytes) -> str:
     os.makedirs(folder, 0o700, exist_ok=True)
     there = os.lstat(folder)
     if there.st_mode & 0o170077 != 0o040000 or there.st_uid != user:
-        raise Unreached
+        raise ValueError
     return f"{folder}/{agent}-{number:016x}.sock"
 
 
-class Client:
+class Asking:
     """One hook."""
 
     def __init__(self, agent: str, event: str, closed: bool) -> None:
@@ -109,7 +105,7 @@ class Client:
             one = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
             left_s = self.until_s - time.monotonic()
             if left_s <= 0:
-                raise Unreached
+                raise ValueError
             one.settimeout(left_s)
             try:
                 one.connect(self.path)
@@ -150,7 +146,7 @@ class Client:
                 if one is not None:
                     return one
                 if time.monotonic() > until_s:
-                    raise Unreached from None
+                    raise ValueError from None
                 time.sleep(0.01)
         one = self.connected()
         if one is not None:
@@ -170,7 +166,7 @@ class Client:
                 break
             over = os.waitpid(child, os.WNOHANG)[0] != 0
             time.sleep(0.005)
-        raise Unreached
+        raise ValueError
 
     def exchanged(self, one: _socket.socket, data: bytes) -> bytes:
         """The whole reply; empty if the daemon went away."""
@@ -187,9 +183,9 @@ class Client:
                     return bytes(reply)
                 reply += piece
                 if len(reply) > FACTS["max_reply"]:
-                    raise Unreached
+                    raise ValueError
         except TimeoutError:
-            raise Unreached from None
+            raise ValueError from None
         except OSError:
             return b""
 
@@ -207,9 +203,9 @@ class Client:
         head, _, rest = reply.partition(b"\n")
         word, version, code, out, err = head.split(b" ")
         if word != b"sliphook" or int(version) != FACTS["version"]:
-            raise Unreached
+            raise ValueError
         if int(out) + int(err) != len(rest):
-            raise Unreached
+            raise ValueError
         return int(code), rest[: int(out)], rest[int(out) :]
 
 
@@ -220,23 +216,23 @@ def read_stdin(until_s: float) -> bytes:
     data = bytearray()
     while True:
         if not select.select([0], [], [], max(until_s - time.monotonic(), 0))[0]:
-            raise Unreached
+            raise ValueError
         piece = os.read(0, 1 << 20)
         if not piece:
             return bytes(data)
         data += piece
         if len(data) > FACTS["max_stdin"]:
-            raise Unreached
+            raise ValueError
 
 
 def main(words: list[str]) -> int:
     """The exit code."""
     if len(words) < 3:
         return 64
-    client = Client(words[1], words[2], "--closed" in words[3:])
+    client = Asking(words[1], words[2], "--closed" in words[3:])
     try:
         code, out, err = client.ask(read_stdin(client.until_s))
-    except (Unreached, OSError, ValueError):
+    except (OSError, ValueError):
         closed = FACTS["guards"].get((client.agent, client.event)) if client.closed else None
         code, out, err = closed or (0, b"", b"")
     for number, text in ((1, out), (2, err)):

@@ -20,7 +20,7 @@ from sliphook.settings import AgentSettings
 from .calls import ask_agent
 from .gaps import gone, watch_transcript
 from .rendezvous import RESET_S, Claim, offer_next, withdraw_offer
-from .request import PLUGINS_S, Request
+from .request import PLUGINS_S, HookRequest
 from .rooms import Room
 from .service import Service
 
@@ -116,7 +116,7 @@ class Daemon:
 
     # -- one request
 
-    async def _answer(self, request: Request, body: bytes) -> HookReply:
+    async def _answer(self, request: HookRequest, body: bytes) -> HookReply:
         self._last_s = trio.current_time()
         if request.agent != self._dialect.name:
             return self._refusal(request, "the hook is another agent's")
@@ -140,13 +140,13 @@ class Daemon:
             _log.warning("%s", quote(line))
         return reply
 
-    def _refusal(self, request: Request, why: str) -> HookReply:
+    def _refusal(self, request: HookRequest, why: str) -> HookReply:
         _log.warning("%s: %s", quote(request.event), quote(why))
         if not request.closed:
             return HookReply()
         return self._dialect.refuse(request.event, f"sliphook: {why}")
 
-    def _replied(self, request: Request) -> None:
+    def _replied(self, request: HookRequest) -> None:
         # the reply first: the agent gives the hooks of its end little time
         ends = self._dialect.entry("session_end").theirs
         if request.event in ends and request.event in self._dialect.life:

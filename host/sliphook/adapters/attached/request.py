@@ -19,7 +19,7 @@ MAX_STDIN_BYTES: Final = 16 * 1024 * 1024
 MAX_REPLY_BYTES: Final = 32 * 1024 * 1024
 
 
-class Request(msgspec.Struct, frozen=True):
+class HookRequest(msgspec.Struct, frozen=True):
     """The first line of a request.
 
     Attributes:
@@ -39,18 +39,20 @@ class Request(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-def read_head(line: bytes) -> Request | None:
+def read_head(line: bytes) -> HookRequest | None:
     """The request that begins with this line; None if it is none."""
     words = line.decode("ascii", "replace").split(" ")
     if len(words) < 2 or words[0] != "sliphook" or not _is_number(words[1]):
         return None
     if int(words[1]) != VERSION:
-        return Request(int(words[1]))
+        return HookRequest(int(words[1]))
     if len(words) != 7 or not _is_number(words[4]) or not _is_number(words[6]):
         return None
     if words[5] not in ("closed", "open") or int(words[6]) > MAX_STDIN_BYTES:
         return None
-    return Request(VERSION, words[2], words[3], int(words[4]), words[5] == "closed", int(words[6]))
+    return HookRequest(
+        VERSION, words[2], words[3], int(words[4]), words[5] == "closed", int(words[6])
+    )
 
 
 def reply_bytes(reply: HookReply) -> bytes:

@@ -14,7 +14,7 @@ import trio
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.quoting import quote
 
-from .request import MAX_HEAD_BYTES, VERSION, Request, read_head, reply_bytes
+from .request import MAX_HEAD_BYTES, VERSION, HookRequest, read_head, reply_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _READ_S: Final = 20.0
 _WRITE_S: Final = 20.0
 _CHUNK: Final = 256 * 1024
 
-Answer = Callable[[Request, bytes], Awaitable[HookReply]]
+Answer = Callable[[HookRequest, bytes], Awaitable[HookReply]]
 """From the request and its body to the reply; never raises."""
 
 
@@ -42,7 +42,7 @@ class Service:
         self,
         listener: socket.socket,
         answer: Answer,
-        replied: Callable[[Request], None],
+        replied: Callable[[HookRequest], None],
         other_version: Callable[[], None],
     ) -> None:
         self._listener = trio.socket.from_stdlib_socket(listener)
@@ -89,7 +89,7 @@ class Service:
         if not is_same_user(peer):
             _log.warning("a process of another user was turned away")
             return
-        read: tuple[Request, bytes] | None = None
+        read: tuple[HookRequest, bytes] | None = None
         with trio.move_on_after(_READ_S):
             read = await _read(peer)
         if read is None:
@@ -106,7 +106,7 @@ class Service:
         self._replied(request)
 
 
-async def _read(peer: trio.socket.SocketType) -> tuple[Request, bytes] | None:
+async def _read(peer: trio.socket.SocketType) -> tuple[HookRequest, bytes] | None:
     """The request with its body; None if it is none."""
     data = bytearray()
     while b"\n" not in data:
