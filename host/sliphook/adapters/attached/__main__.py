@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> int:
-    """The exit code: 0 if somebody listens."""
+    """The exit code: 0 if a daemon listens."""
     if len(words) != 3 or not words[2].isdigit():
         print("usage: python -m sliphook.adapters.attached AGENT SOCKET PARENT", file=sys.stderr)
         return 2

@@ -1,6 +1,7 @@
 """`client.c` for a machine without a compiler: the same behaviour, in some 20 ms instead of 2.
 
-A ValueError or an OSError: the daemon cannot be asked. Run with `-I -S -E`. The build puts the facts in place of the text below.
+A ValueError or an OSError: the daemon cannot be asked. The build puts the facts in place of the
+text below, and has it run with `-I -S -E`.
 """
 
 from __future__ import annotations

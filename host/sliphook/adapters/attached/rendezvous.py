@@ -38,7 +38,7 @@ class Claim:
         self._lock = lock
 
     def drop(self) -> None:
-        """Nobody finds the socket any more, and another process may claim it. Done once."""
+        """No client finds the socket any more, and another process may claim it. Done once."""
         if self._lock < 0:
             return
         with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def claim(path: Path) -> Claim | None:
     except OSError:
         os.close(lock)
         return None
-    # nobody holds the lock, so what is there is left over from a daemon that was killed
+    # no daemon holds the lock, so what is there is left over from a daemon that was killed
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

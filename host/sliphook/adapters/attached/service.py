@@ -131,6 +131,6 @@ def is_same_user(peer: trio.socket.SocketType) -> bool:
     """Whether the process at the other end belongs to this process's user."""
     credentials = getattr(socket, "SO_PEERCRED", None)
     if credentials is None:
-        return True  # no Linux; the folder lets nobody else in
+        return True  # no Linux; the folder keeps others out
     found = peer.getsockopt(socket.SOL_SOCKET, credentials, struct.calcsize("3i"))
     return bool(struct.unpack("3i", found)[1] == os.geteuid())
