@@ -1,0 +1,215 @@
+"""Tool calls: asked at Hermes's `pre_tool_call`, run and told in its middleware `tool_execution`.
+
+A denial at the first is `blocked` for Hermes and its observers. A call that comes to the second
+without the first is asked there, so none runs unasked.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+from sliphook import ToolOutcome
+from sliphook.blocking import BegunTool, Interrupted, PluginHost, Session
+
+from .guarding import why_failed
+from .run import CURRENT, Asked, Run
+from .tool_results import error_text, failed, result_of
+
+Key = tuple[str, str]
+Next = Callable[[dict[str, Any]], Any]
+
+_RUNNING: Final[ContextVar[Key | None]] = ContextVar("sliphook_hermes_tool", default=None)
+"""The call that runs: tools side by side pass the middleware twice."""
+_log = logging.getLogger(__name__)
+
+
+class ToolCalls:
+    """The tool calls of all runs.
+
+    Args:
+        host: gives the host, open.
+        offered: the names of the plugins' tools.
+    """
+
+    def __init__(self, host: Callable[[], PluginHost], offered: set[str]) -> None:
+        self._host = host
+        self._offered = offered
+
+    def asked(
+        self, tool_name: str = "", args: Any = None, tool_call_id: str = "", **_: Any
+    ) -> dict[str, str] | None:
+        """Hermes's hook `pre_tool_call`."""
+        try:
+            run = CURRENT.get()
+            # outside of a run it is asked when it is executed, in a turn of its own
+            if run is None or tool_name == "":
+                return None
+            why = self._ask(run, tool_name, _arguments(args), tool_call_id)
+        # `Interrupted` is no Exception: it would pass all of Hermes's handlers
+        except (Interrupted, Exception) as error:
+            why = _cannot(tool_name, error)
+        return {"action": "block", "message": why} if why is not None else None
+
+    def blocked(
+        self,
+        tool_name: str = "",
+        tool_call_id: str = "",
+        status: str = "",
+        result: Any = None,
+        **_: Any,
+    ) -> None:
+        """Hermes's hook `post_tool_call`: a call that we allowed and Hermes has blocked."""
+        run = CURRENT.get()
+        if run is None or status != "blocked":
+            return
+        asked = _take(run, _key(tool_name, tool_call_id))
+        if asked is not None:
+            asked.call.end(error=PermissionError(str(result)))
+
+    def execution(
+        self,
+        tool_name: str = "",
+        args: Any = None,
+        next_call: Next | None = None,
+        tool_call_id: str = "",
+        **_: Any,
+    ) -> Any:
+        """Hermes's middleware `tool_execution`.
+
+        What raises in here before `next_call` would fall through to the tool.
+        """
+        key, arguments = _key(tool_name, tool_call_id), _arguments(args)
+        if next_call is not None and tool_call_id and _RUNNING.get() == key:
+            return next_call(arguments)
+        ran: list[Any] = []
+        try:
+            with self._turn() as run:
+                return self._execute(run, key, arguments, tool_call_id, next_call, ran)
+        except _OfTheTool as error:
+            raise error.raised from None
+        except (Interrupted, Exception) as error:
+            return error_text(_cannot(tool_name, error, ran=bool(ran)))
+
+    def _ask(self, run: Run, name: str, args: dict[str, Any], model_id: str) -> str | None:
+        """Ask the plugins; why the call must not run, or None."""
+        if run.turn.interrupted:
+            run.stop_agent()
+        own = name not in self._offered
+        call = run.turn.begin_tool(name, args, model_call_id=model_id or None, own=own)
+        if call.outcome is not None and call.outcome.status in ("denied", "cancelled"):
+            return call.outcome.text()
+        with run.lock:
+            run.asked[_key(name, model_id)] = Asked(call=call, given=args)
+        return None
+
+    def _execute(
+        self,
+        run: Run,
+        key: Key,
+        args: dict[str, Any],
+        model_id: str,
+        next_call: Next | None,
+        ran: list[Any],
+    ) -> Any:
+        name = key[1]
+        asked = _take(run, key)
+        if asked is not None and asked.given != args:
+            # what was asked is what is done: another plugin of Hermes has exchanged them since
+            asked.call.end(cancelled=True)
+            asked = None
+        if asked is None:
+            why = self._ask(run, name, args, model_id)
+            asked = _take(run, key)
+            if why is not None or asked is None:
+                return error_text(why or f"the call of {name} could not be asked about")
+        call = asked.call
+        if call.outcome is not None:
+            return _shown(call.outcome)
+        if run.turn.ended:
+            return error_text(f"the call of {name} was cancelled: the turn has ended")
+        if name in self._offered:
+            return _shown(call.run())
+        if next_call is None:
+            return error_text(f"{name} is no tool of a plugin")
+        return self._run_own(call, key, next_call, ran)
+
+    def _run_own(self, call: BegunTool, key: Key, next_call: Next, ran: list[Any]) -> Any:
+        """Have Hermes run its own tool, and tell what came of it."""
+        token = _RUNNING.set(key)
+        raised: Exception | None = None
+        raw: Any = None
+        try:
+            raw = next_call(call.arguments)
+        except Exception as error:
+            raised = error
+        except BaseException:
+            call.end(cancelled=True)
+            raise
+        finally:
+            _RUNNING.reset(token)
+            ran.append(True)
+        result = (
+            failed(getattr(raised, "original", raised)) if raised is not None else result_of(raw)
+        )
+        outcome = call.end(result)
+        if outcome.status == "cancelled":
+            # what plugins would have taken out of it is still in it
+            if self._host().hears("post_tool_call"):
+                return error_text(f"{call.name} has run; its result is lost, as the turn has ended")
+        elif outcome.text() != result.content:
+            return outcome.text()
+        if raised is not None:
+            raise _OfTheTool(raised)
+        return raw
+
+    @contextmanager
+    def _turn(self) -> Generator[Run]:
+        run = CURRENT.get()
+        if run is not None:
+            yield run
+            return
+        session: Session = self._host().session(
+            session_key="outside", meta={"agent": "hermes", "outside_of_a_run": True}
+        )
+        with session, session.turn("") as turn:
+            yield Run(None, session, turn)
+
+
+class _OfTheTool(Exception):
+    """What a tool of Hermes raised, on its way through what would make a denial of it."""
+
+    def __init__(self, raised: Exception) -> None:
+        super().__init__()
+        self.raised = raised
+
+
+def _key(name: str, model_id: str) -> Key:
+    # calls from `execute_code` have no id: hook and middleware run in one thread
+    return (model_id or f"thread {threading.get_ident()}", name)
+
+
+def _take(run: Run, key: Key) -> Asked | None:
+    with run.lock:
+        return run.asked.pop(key, None)
+
+
+def _arguments(args: Any) -> dict[str, Any]:
+    return args if isinstance(args, dict) else {}
+
+
+def _shown(outcome: ToolOutcome) -> str:
+    """A result that did not come from a tool of Hermes's."""
+    failed = outcome.status != "ok" or outcome.result.is_error
+    return error_text(outcome.text()) if failed else outcome.text()
+
+
+def _cannot(name: str, error: BaseException, *, ran: bool = False) -> str:
+    if not isinstance(error, Interrupted):
+        _log.error("the call of %s is denied, as the bridge failed", name, exc_info=error)
+    what = "has run, but its result cannot be shown" if ran else "was denied"
+    return f"the call of {name} {what}: {why_failed(error)}"
