@@ -38,6 +38,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("check",),
         ("adapters",),
         ("agent",),
+        ("bridges",),
         ("cli",),
         ("__main__",),
     ),

@@ -61,6 +61,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         ["Agent", "AgentTool", "MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS"]
     ),
     "sliphook.aio": frozenset(["BegunTool", "PluginHost", "Session", "Turn"]),
+    "sliphook.bridges.hermes": frozenset(["register"]),
     "sliphook.blocking": frozenset(["BegunTool", "Interrupted", "PluginHost", "Session", "Turn"]),
     "sliphook.dumpable": frozenset(["forbid_dumps"]),
     "sliphook.installed": frozenset(["Installed", "read_installed"]),

@@ -5,11 +5,14 @@ dropped, what raises in a middleware before `next_call` falls through to the nex
 catches what is no Exception.
 """
 
+# the shapes are those of another project
+# pyright: basic
+
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -106,7 +109,9 @@ class Agent:
     api_mode = "chat_completions"
     _end_session_on_close = True
 
-    def __init__(self, hermes: Hermes, *script: str | tuple[str, str, dict[str, Any]] | Exception) -> None:
+    def __init__(
+        self, hermes: Hermes, *script: str | tuple[str, str, dict[str, Any]] | Exception
+    ) -> None:
         self.hermes = hermes
         self.script = list(script)
         self.session_id = "session-1"
@@ -244,7 +249,7 @@ class Hermes:
 
 
 @contextmanager
-def hermes(*plugins: FakePlugin) -> Iterator[Hermes]:
+def hermes(*plugins: FakePlugin) -> Generator[Hermes]:
     """A process of Hermes, with plugins in memory."""
     made = Hermes(*plugins)
 
@@ -268,10 +273,23 @@ def hermes(*plugins: FakePlugin) -> Iterator[Hermes]:
 
 
 @contextmanager
-def modules(run_conversation: Any) -> Iterator[None]:
+def modules(run_conversation: Any) -> Generator[None]:
     """Hermes's modules, as far as the bridge imports them."""
-    found = {name: ModuleType(name) for name in ("hermes_cli", "hermes_cli.plugins", "agent", "agent.conversation_loop", "tools", "tools.approval", "run_agent")}
-    found["hermes_cli.plugins"].__dict__.update(VALID_HOOKS=set(HOOKS), VALID_MIDDLEWARE=set(MIDDLEWARE))
+    found = {
+        name: ModuleType(name)
+        for name in (
+            "hermes_cli",
+            "hermes_cli.plugins",
+            "agent",
+            "agent.conversation_loop",
+            "tools",
+            "tools.approval",
+            "run_agent",
+        )
+    }
+    found["hermes_cli.plugins"].__dict__.update(
+        VALID_HOOKS=set(HOOKS), VALID_MIDDLEWARE=set(MIDDLEWARE)
+    )
     found["agent.conversation_loop"].__dict__["run_conversation"] = run_conversation
     marks = {name: Agent.__dict__[name] for name in ("interrupt", "close")}
     with patch.dict(sys.modules, found):

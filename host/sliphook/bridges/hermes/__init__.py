@@ -14,7 +14,6 @@ from sliphook.installed import read_installed
 from sliphook.quoting import quote
 
 from .bridge import Bridge
-from .seams import DoesNotFit
 
 __all__ = ["register"]
 
@@ -39,7 +38,7 @@ def register(ctx: Any) -> None:
                 _log.warning("%s", quote(line))
             _bridges.append(Bridge(found.specs))
         _bridges[0].register(ctx)
-    except (DoesNotFit, SliphookError) as error:
+    except SliphookError as error:
         _block_all(ctx, str(error))
         raise
     except Exception as error:

@@ -31,8 +31,8 @@ class Approvals:
         self._ours.asking = True
         try:
             # no `rule_key`: "always" is for this prompt, not for all that plugins may ask
-            said = ask(request.tool_name, request.prompt)
-            return isinstance(said, dict) and said.get("approved") is True
+            said: dict[str, Any] = ask(request.tool_name, request.prompt)
+            return said["approved"] is True
         finally:
             self._ours.asking = False
 

@@ -19,7 +19,7 @@ from .model_calls import ModelCalls
 from .offers import offer_commands, offer_tools
 from .run import CURRENT
 from .runs import Runs
-from .seams import HOOKS, MIDDLEWARE, Call, check_names, wrap_agent, wrap_runs
+from .seams import HOOKS, MIDDLEWARE, RunCall, check_names, wrap_agent, wrap_runs
 from .sessions import Sessions
 from .subagents import Subagents
 from .tool_calls import ToolCalls
@@ -104,7 +104,7 @@ class Bridge:
         ctx.register_middleware("llm_execution", self._models.execution)
         ctx.register_middleware("tool_execution", self._tools.execution)
 
-    def run(self, call: Call) -> Any:
+    def run(self, call: RunCall) -> Any:
         """See `Seams`."""
         return self._runs.run(call)
 

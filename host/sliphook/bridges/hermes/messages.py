@@ -14,7 +14,7 @@ from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 Json = dict[str, Any]
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a model call.
 
     Attributes:
@@ -56,20 +56,22 @@ def arguments_of(raw: object) -> Json:
 
 def message_of(raw: Json) -> Message:
     """A message of a request."""
-    calls = [
-        ToolCallRequest(
-            call_id=str(call.get("id") or ""),
-            name=str((call.get("function") or {}).get("name") or ""),
-            arguments=arguments_of((call.get("function") or {}).get("arguments")),
-        )
-        for call in cast("list[Json]", raw.get("tool_calls") or [])
-    ]
+    calls = [_call_of(call) for call in cast("list[Json]", raw.get("tool_calls") or [])]
     call_id = raw.get("tool_call_id")
     return Message(
         role=str(raw.get("role") or "user"),
         content=text_of(raw.get("content")) or None,
         tool_calls=calls or None,
         call_id=str(call_id) if call_id is not None else None,
+    )
+
+
+def _call_of(raw: Json) -> ToolCallRequest:
+    function: Json = raw.get("function") or {}
+    return ToolCallRequest(
+        call_id=str(raw.get("id") or ""),
+        name=str(function.get("name") or ""),
+        arguments=arguments_of(function.get("arguments")),
     )
 
 
@@ -164,24 +166,25 @@ def completion(model: object, message: Message, finish_reason: str | None = None
     return SimpleNamespace(id="sliphook", model=model, usage=None, choices=[choice])
 
 
-def reply_of(response: Any) -> Reply | None:
+def reply_of(response: Any) -> ModelReply | None:
     """What a server answered; None if it is no answer."""
     choices = getattr(response, "choices", None)
     if not choices:
         return None
-    choice = choices[0]
-    said = choice.message
+    choice: Any = choices[0]
+    said: Any = choice.message
+    found: list[Any] = getattr(said, "tool_calls", None) or []
     calls = [
         ToolCallRequest(
             call_id=str(call.id or ""),
             name=str(call.function.name or ""),
             arguments=arguments_of(call.function.arguments),
         )
-        for call in getattr(said, "tool_calls", None) or []
+        for call in found
     ]
     usage = getattr(response, "usage", None)
     why, model = getattr(choice, "finish_reason", None), getattr(response, "model", None)
-    return Reply(
+    return ModelReply(
         message=Message(
             role="assistant", content=text_of(said.content) or None, tool_calls=calls or None
         ),

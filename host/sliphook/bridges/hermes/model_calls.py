@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sliphook import LlmGate
 from sliphook.blocking import Interrupted, PluginHost
@@ -105,7 +105,7 @@ class ModelCalls:
         if run is None or run.failed is None:
             return
         known, run.failed = run.failed, None
-        said = error.get("message") if isinstance(error, dict) else None
+        said: object = cast("Json", error).get("message") if isinstance(error, dict) else None
         run.turn.llm_call_failed(
             attempt=1,
             kind=str(reason or known.kind),

@@ -20,7 +20,7 @@ class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class AllowedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call that plugins have allowed, and that Hermes has not run yet.
 
     Attributes:
@@ -69,7 +69,7 @@ class Run:
         self.why: Why | None = None
         self.refused = False
         self.failed: FailedCall | None = None
-        self.asked: dict[tuple[str, str], Asked] = {}
+        self.asked: dict[tuple[str, str], AllowedCall] = {}
         self.lock = threading.Lock()
 
     def stop_agent(self) -> None:

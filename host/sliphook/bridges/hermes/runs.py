@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 from sliphook import Interruption, TurnOpen
 from sliphook.blocking import Interrupted
@@ -12,7 +12,7 @@ from .guarding import why_failed
 from .messages import text_of
 from .reasons import BEFORE_THE_RUN, why_interrupted
 from .run import CURRENT, Run
-from .seams import Call
+from .seams import RunCall
 from .sessions import Sessions, session_id_of
 from .subagents import Subagents
 
@@ -28,7 +28,7 @@ class Runs:
         self._by_agent: dict[int, Run] = {}  # by id(): the run keeps its agent
         self._by_turn: dict[str, Run] = {}
 
-    def run(self, call: Call) -> Any:
+    def run(self, call: RunCall) -> Any:
         """Hermes's `run_conversation`, as a turn."""
         try:
             run = self._begin(call)
@@ -64,7 +64,7 @@ class Runs:
         if run is not None and run.why is None:
             run.stop_agent()
 
-    def _begin(self, call: Call) -> Run:
+    def _begin(self, call: RunCall) -> Run:
         agent = call.agent
         run = self._children.take(agent)
         if run is None:
@@ -75,7 +75,7 @@ class Runs:
             run.turn.interrupt(*(run.why or BEFORE_THE_RUN))
         return run
 
-    def _root(self, call: Call) -> Run:
+    def _root(self, call: RunCall) -> Run:
         agent, text = call.agent, text_of(call["user_message"])
         session = self._sessions.find(agent, resumed=bool(call["conversation_history"]))
         review = session_id_of(agent).endswith("/review")
@@ -86,7 +86,7 @@ class Runs:
             session = self._sessions.beside(agent)
             return Run(agent, session, session.turn(text).enter(), ends_session=True)
 
-    def _go(self, run: Run, call: Call) -> Any:
+    def _go(self, run: Run, call: RunCall) -> Any:
         if not run.is_child:
             denied = self._submit(run, call)
             if denied is not None:
@@ -101,7 +101,7 @@ class Runs:
             call["conversation_history"] = result.get("messages")
             call["persist_user_message"] = None
 
-    def _submit(self, run: Run, call: Call) -> str | None:
+    def _submit(self, run: Run, call: RunCall) -> str | None:
         """Put the user's text to the plugins; why it must not be sent, or None."""
         given = call["user_message"]
         try:
@@ -127,7 +127,7 @@ class Runs:
         try:
             if not isinstance(result, dict):
                 return None
-            return self._over(run, result)
+            return self._over(run, cast("dict[str, Any]", result))
         except Interrupted:
             return None
         except Exception:
@@ -175,11 +175,12 @@ def _with_text(given: Any, text: str) -> Any:
     """The user's message with another text; pictures in it stay."""
     if not isinstance(given, list):
         return text
-    rest = [part for part in given if part.get("type") not in ("text", "input_text")]
+    parts = cast("list[dict[str, Any]]", given)
+    rest = [part for part in parts if part.get("type") not in ("text", "input_text")]
     return [{"type": "text", "text": text}, *rest]
 
 
-def _not_run(call: Call, said: str) -> dict[str, Any]:
+def _not_run(call: RunCall, said: str) -> dict[str, Any]:
     """The result of a run that was not begun."""
     return {
         "final_response": said,

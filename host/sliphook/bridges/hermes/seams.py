@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
+from sliphook.errors import SliphookError
+
 HERMES: Final = "0.19.0"
 """The release that the seams were written for."""
 
@@ -33,7 +35,7 @@ _MARK: Final = "_sliphook_wrapped"
 _log = logging.getLogger(__name__)
 
 
-class DoesNotFit(Exception):
+class DoesNotFit(SliphookError):
     """Hermes is not the one that the bridge knows; str() says where."""
 
     def __init__(self, what: str) -> None:
@@ -43,7 +45,7 @@ class DoesNotFit(Exception):
         )
 
 
-class Call:
+class RunCall:
     """A call of `run_conversation`, whose arguments can be exchanged."""
 
     def __init__(
@@ -76,7 +78,7 @@ class Call:
 class Seams(Protocol):
     """What the wraps call."""
 
-    def run(self, call: Call) -> Any:
+    def run(self, call: RunCall) -> Any:
         """In place of a run."""
         ...
 
@@ -133,7 +135,7 @@ def wrap_runs(module: Any, seams: Seams) -> None:
 
     @functools.wraps(original)
     def run_conversation(*args: Any, **kwargs: Any) -> Any:
-        call = Call(original, signature, args, kwargs)
+        call = RunCall(original, signature, args, kwargs)
         wrap_agent(type(call.agent), seams)
         return seams.run(call)
 

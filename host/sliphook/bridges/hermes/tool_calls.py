@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from sliphook import ToolOutcome
+from sliphook import SliphookError, ToolOutcome
 from sliphook.blocking import BegunTool, Interrupted, PluginHost, Session
 
 from .guarding import why_failed
-from .run import CURRENT, Asked, Run
+from .run import CURRENT, AllowedCall, Run
 from .tool_results import error_text, failed, result_of
 
 Key = tuple[str, str]
@@ -104,7 +104,7 @@ class ToolCalls:
         if call.outcome is not None and call.outcome.status in ("denied", "cancelled"):
             return call.outcome.text()
         with run.lock:
-            run.asked[_key(name, model_id)] = Asked(call=call, given=args)
+            run.asked[_key(name, model_id)] = AllowedCall(call=call, given=args)
         return None
 
     def _execute(
@@ -180,7 +180,7 @@ class ToolCalls:
             yield Run(None, session, turn)
 
 
-class _OfTheTool(Exception):
+class _OfTheTool(SliphookError):
     """What a tool of Hermes raised, on its way through what would make a denial of it."""
 
     def __init__(self, raised: Exception) -> None:
@@ -193,13 +193,13 @@ def _key(name: str, model_id: str) -> Key:
     return (model_id or f"thread {threading.get_ident()}", name)
 
 
-def _take(run: Run, key: Key) -> Asked | None:
+def _take(run: Run, key: Key) -> AllowedCall | None:
     with run.lock:
         return run.asked.pop(key, None)
 
 
 def _arguments(args: Any) -> dict[str, Any]:
-    return args if isinstance(args, dict) else {}
+    return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
 
 def _shown(outcome: ToolOutcome) -> str:

@@ -9,6 +9,9 @@
 The last text is `ok: N`, with the number of tool results.
 """
 
+# the shapes are those of another project
+# pyright: basic
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# mypy: ignore-errors
+# pyright: basic, reportOptionalMemberAccess=false
 """Hears everything and writes it down; words in the user's text tell it what to answer."""
 
 import json

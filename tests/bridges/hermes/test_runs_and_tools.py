@@ -1,0 +1,533 @@
+"""The bridge in a stand-in of Hermes: runs are turns, tools are guarded, and it fails closed."""
+
+# the shapes are those of another project
+# pyright: basic
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from sliphook.blocking import BegunTool, Interrupted, PluginHost, Session, Turn
+from sliphook.testing import HANGS, FakePlugin
+from tests.bridges.hermes.stand_in import Agent, Hermes, hermes, in_thread
+from tests.portal.threads import wait_until
+from tests.programs import EVERYTHING, WAIT_S
+
+SHELL = ("call-1", "shell", {"command": "ls"})
+
+
+def probe(**fields: Any) -> FakePlugin:
+    replacing = fields.pop("replacing", ())
+    heard = [
+        {"event": event, "subagents": True, "replaces": event in replacing} for event in EVERYTHING
+    ]
+    return FakePlugin("probe", subscriptions=heard, recorded=True, **fields)
+
+
+def deny(_: Any) -> dict[str, str]:
+    return {"decision": "deny", "reason": "not today"}
+
+
+def turns(plugin: FakePlugin) -> list[str]:
+    return [one.outcome for one in plugin.payloads("turn_end")]
+
+
+def test_a_run_is_a_turn() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "all tidy")
+        result = agent.run("tidy up")
+    assert result["final_response"] == "all tidy"
+    assert process.ran == [("shell", {"command": "ls"})]
+    assert plugin.names() == [
+        "session_start",
+        "turn_start",
+        "user_prompt_submit",
+        "pre_llm_call",
+        "post_llm_call",
+        "pre_tool_call",
+        "post_tool_call",
+        "pre_llm_call",
+        "post_llm_call",
+        "stop",
+        "turn_end",
+        "session_end",
+    ]
+    assert turns(plugin) == ["completed"]
+    assert plugin.payloads("turn_start")[0].session_id == "session-1"
+    assert plugin.payloads("pre_tool_call")[0].model_call_id == "call-1"
+
+
+def test_a_denied_call_is_blocked_by_hermes() -> None:
+    with hermes(probe(hooks={"pre_tool_call": deny})) as process:
+        result = process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == []
+    assert process.after == [("shell", "blocked")]
+    assert result["messages"][-1]["content"] == (
+        "blocked: the call of shell was denied: probe: not today"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hooks", "ran", "told"),
+    [
+        ({"pre_tool_call": {"replace": {"arguments": {"command": "pwd"}}}}, "pwd", "ran pwd"),
+        ({"pre_tool_call": {"substitute": {"result": {"content": "made up"}}}}, None, "made up"),
+        ({"post_tool_call": {"replace": {"result": {"content": "hidden"}}}}, "ls", "hidden"),
+        ({"post_tool_call": {"context": ["beware"]}}, "ls", "ran ls\n\n[probe] beware"),
+    ],
+)
+def test_answers_have_effect(hooks: dict[str, Any], ran: str | None, told: str) -> None:
+    with hermes(probe(hooks=hooks, replacing=hooks)) as process:
+        result = process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == ([("shell", {"command": ran})] if ran else [])
+    assert result["messages"][-1]["content"] == told
+
+
+def test_tools_side_by_side_are_asked_once() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well")
+        agent.side_by_side = True
+        agent.run("tidy up")
+    assert len(process.ran) == 1
+    assert len(plugin.payloads("pre_tool_call")) == 1
+    assert len(plugin.payloads("post_tool_call")) == 1
+
+
+def test_a_call_that_hermes_blocks_is_over() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        process.ctx.register_hook(
+            "pre_tool_call", lambda **_: {"action": "block", "message": "by another"}
+        )
+        process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == []
+    assert [one.status for one in plugin.payloads("post_tool_call")] == ["error"]
+
+
+def test_exchanged_arguments_are_asked_about_again() -> None:
+    plugin = probe()
+
+    def exchange(args: Any, next_call: Callable[[Any], Any], **_: Any) -> Any:
+        return next_call({"command": "rm"})
+
+    with hermes(plugin) as process:
+        process.ctx.middleware["tool_execution"].insert(0, exchange)
+        process.agent(SHELL, "well").run("tidy up")
+    asked = [one.arguments for one in plugin.payloads("pre_tool_call")]
+    assert asked == [{"command": "ls"}, {"command": "rm"}]
+    assert [one.status for one in plugin.payloads("post_tool_call")] == ["cancelled", "ok"]
+
+
+def test_a_tool_outside_of_a_run_is_guarded() -> None:
+    with hermes(probe(hooks={"pre_tool_call": deny})) as process:
+        said = process.call_tool(process.agent(), "", "shell", {"command": "ls"})
+    assert process.ran == []
+    assert said == '{"error": "the call of shell was denied: probe: not today"}'
+
+
+def test_what_a_tool_raises_is_hermes_own() -> None:
+    plugin = probe()
+
+    def fails(_: Any) -> str:
+        raise LookupError("no such file")
+
+    with hermes(plugin) as process:
+        process.tools["shell"] = fails
+        with pytest.raises(LookupError, match="no such file"):
+            process.agent(SHELL, "well").run("tidy up")
+    assert [one.status for one in plugin.payloads("post_tool_call")] == ["error"]
+    assert turns(plugin) == ["failed"]
+
+
+def test_a_plugins_tool_is_a_tool_of_hermes() -> None:
+    plugin = probe(tools={"hello": lambda arguments: {"content": f"hello {arguments['who']}"}})
+    with hermes(plugin) as process:
+        assert list(process.ctx.tools) == ["hello"]
+        result = process.agent(("call-1", "hello", {"who": "you"}), "well").run("greet")
+    assert result["messages"][-1]["content"] == "hello you"
+    assert plugin.payloads("pre_tool_call")[0].origin == "probe"
+
+
+def test_a_plugins_command_is_a_command_of_hermes() -> None:
+    plugin = probe(commands={"greet": lambda text: {"text": f"hello {text}"}})
+    with hermes(plugin) as process:
+        assert process.ctx.commands["greet"]("you") == "hello you"
+        process.agent().run("hi")
+        assert process.ctx.commands["greet"]("me") == "hello me"
+
+
+# -- the bridge fails closed
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("a fault of the bridge")
+
+
+def interrupted(*_: Any, **__: Any) -> Any:
+    raise Interrupted("the turn was interrupted")
+
+
+@pytest.mark.parametrize("fault", [broken, interrupted])
+def test_a_call_is_denied_if_asking_fails(fault: Callable[..., Any]) -> None:
+    with hermes(probe()) as process, patch.object(Turn, "begin_tool", fault):
+        process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == []
+    assert process.after == [("shell", "blocked")]
+
+
+@pytest.mark.parametrize("fault", [broken, interrupted])
+def test_a_call_that_was_not_asked_about_is_denied_if_asking_fails(
+    fault: Callable[..., Any],
+) -> None:
+    with hermes(probe()) as process, patch.object(Turn, "begin_tool", fault):
+        process.ctx.hooks["pre_tool_call"].clear()
+        result = process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == []
+    assert "the call of shell was denied" in result["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("fault", [broken, interrupted])
+def test_a_result_is_kept_back_if_telling_fails(fault: Callable[..., Any]) -> None:
+    with hermes(probe()) as process, patch.object(BegunTool, "end", fault):
+        result = process.agent(SHELL, "well").run("tidy up")
+    assert len(process.ran) == 1
+    assert "has run, but its result cannot be shown" in result["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(PluginHost, "enter"), (PluginHost, "session"), (Session, "turn")]
+)
+def test_a_run_that_cannot_be_guarded_does_not_begin(owner: type[Any], name: str) -> None:
+    with hermes(probe()) as process, patch.object(owner, name, broken):
+        agent = process.agent(SHELL, "well")
+        result = agent.run("tidy up")
+    assert agent.requests == []
+    assert result["final_response"].startswith("Sliphook cannot guard this run")
+
+
+def test_a_text_that_cannot_be_put_to_plugins_is_not_sent() -> None:
+    plugin = probe()
+    with hermes(plugin) as process, patch.object(Turn, "submit", broken):
+        agent = process.agent("well")
+        result = agent.run("tidy up")
+    assert agent.requests == []
+    assert result["final_response"] == (
+        "Not sent: sliphook failed: RuntimeError: a fault of the bridge"
+    )
+    assert turns(plugin) == ["denied"]
+
+
+@pytest.mark.parametrize("fault", [broken, interrupted])
+def test_a_model_call_that_cannot_be_put_to_plugins_is_not_made(fault: Callable[..., Any]) -> None:
+    with hermes(probe()) as process, patch.object(Turn, "pre_llm_call", fault):
+        agent = process.agent("well")
+        agent.run("tidy up")
+    assert agent.requests == []
+
+
+# -- the user's text and model calls
+
+
+def test_a_denied_text_is_not_sent() -> None:
+    plugin = probe(hooks={"user_prompt_submit": deny})
+    with hermes(plugin) as process:
+        agent = process.agent("well")
+        result = agent.run("tidy up")
+    assert agent.requests == []
+    assert result["final_response"] == "Not sent: probe: not today"
+    assert turns(plugin) == ["denied"]
+
+
+def test_texts_of_plugins_reach_the_model() -> None:
+    plugin = probe(
+        hooks={
+            "session_start": {"context": ["for the system"]},
+            "user_prompt_submit": {"context": ["for the text"]},
+            "pre_llm_call": {"context": ["for the call"]},
+        }
+    )
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well")
+        agent.run("tidy up")
+    first, second = (request["messages"] for request in agent.requests)
+    assert first == [
+        {"role": "system", "content": "be good\n\n[probe] for the system"},
+        {
+            "role": "user",
+            "content": "tidy up\n\n[probe] for the text\n\n[probe] for the call",
+        },
+    ]
+    assert second[-2]["role"] == "tool"
+    assert second[-1] == {"role": "user", "content": "[probe] for the call"}
+
+
+def test_a_denied_model_call_is_not_made() -> None:
+    plugin = probe(hooks={"pre_llm_call": deny})
+    with hermes(plugin) as process:
+        agent = process.agent("well")
+        result = agent.run("tidy up")
+    assert agent.requests == []
+    assert result["final_response"] == "The model call was denied: probe: not today"
+    assert [one.kind for one in plugin.payloads("llm_call_failed")] == ["denied"]
+    assert turns(plugin) == ["denied"]
+    assert "stop" not in plugin.names()
+
+
+def test_a_failed_model_call_is_told_once() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        result = process.agent(ValueError("bad request")).run("tidy up")
+    assert result["failed"]
+    failed = plugin.payloads("llm_call_failed")
+    assert [(one.kind, one.status, one.will_retry) for one in failed] == [
+        ("format_error", 400, False)
+    ]
+    assert turns(plugin) == ["failed"]
+
+
+def test_another_api_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    plugin = probe(hooks={"pre_llm_call": deny})
+    with hermes(plugin) as process:
+        agent = process.agent("well", "well")
+        agent.api_mode = "anthropic_messages"
+        agent.run("one")
+        agent.run("two")
+    assert len(agent.requests) == 2
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
+        "sliphook: model calls by anthropic_messages are not put to plugins:"
+        " only chat_completions is"
+    ]
+
+
+def test_stop_may_go_on() -> None:
+    went = {"on": False}
+
+    def once(_: Any) -> Any:
+        if went["on"]:
+            return None
+        went["on"] = True
+        return {"continue_with": "and the rest"}
+
+    plugin = probe(hooks={"stop": once})
+    with hermes(plugin) as process:
+        agent = process.agent("half", "all")
+        result = agent.run("tidy up")
+    assert result["final_response"] == "all"
+    assert agent.requests[-1]["messages"][-1]["content"].endswith("and the rest")
+    assert len(plugin.payloads("turn_start")) == 1
+
+
+# -- interrupts
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "why"),
+    [
+        (None, "user_stop", "cli_interrupt"),
+        ("Stop requested", "user_stop", "stop_command"),
+        ("Session reset requested", "reset", "new_command"),
+        ("received signal 15", "signal", "signal_15"),
+        ("my password is secret", "new_message", "new_message"),
+    ],
+)
+def test_an_interrupt_is_told_with_its_reason(message: str | None, reason: str, why: str) -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well")
+        process.tools["shell"] = lambda _: agent.interrupt(message)
+        agent.run("tidy up")
+    [stopped] = plugin.payloads("agent_loop_stopped")
+    assert (stopped.reason, stopped.invalidation_reason) == (reason, why)
+    assert [one.status for one in plugin.payloads("post_tool_call")] == ["cancelled"]
+    assert turns(plugin) == ["interrupted"]
+    assert plugin.names()[-4:] == [
+        "agent_loop_stopped",
+        "post_tool_call",
+        "turn_end",
+        "session_end",
+    ]
+
+
+def test_a_result_that_no_plugin_saw_is_lost_after_an_interrupt() -> None:
+    with hermes(probe()) as process:
+        agent = process.agent(SHELL, "well")
+
+        def secret(_: Any) -> str:
+            agent.interrupt()
+            return "SECRET"
+
+        process.tools["shell"] = secret
+        result = agent.run("tidy up")
+    assert "SECRET" not in str(result["messages"])
+
+
+def test_an_interrupt_in_stop_does_not_end_the_next_run() -> None:
+    plugin = probe(hooks={"stop": HANGS})
+    with hermes(plugin) as process:
+        agent = process.agent("one", "two")
+        run = in_thread(lambda: agent.run("first"))
+        wait_until(lambda: "stop" in plugin.names())
+        agent.interrupt("Stop requested")
+        run.join(WAIT_S)
+        assert not run.is_alive()
+        assert not agent._interrupt_requested
+        plugin._hooks["stop"] = None
+        assert agent.run("second")["final_response"] == "two"
+    assert turns(plugin) == ["interrupted", "completed"]
+
+
+def test_a_plugins_interrupt_stops_hermes() -> None:
+    plugin = probe(uses=["interrupt"])
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "never asked for")
+
+        def shell(_: Any) -> str:
+            session = process.bridge._sessions._open["session-1"]
+            session.interrupt("plugin", "enough")
+            wait_until(lambda: agent._interrupt_requested)
+            return "ran"
+
+        process.tools["shell"] = shell
+        result = agent.run("tidy up")
+    assert result["interrupted"]
+    assert len(agent.requests) == 1
+    assert agent.told == [None]
+
+
+def test_a_hanging_guard_does_not_hold_an_interrupt() -> None:
+    plugin = probe(hooks={"pre_tool_call": HANGS})
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well")
+        run = in_thread(lambda: agent.run("tidy up"))
+        wait_until(lambda: "pre_tool_call" in plugin.names())
+        agent.interrupt("Stop requested")
+        run.join(WAIT_S)
+        assert not run.is_alive()
+    assert process.ran == []
+    assert turns(plugin) == ["interrupted"]
+
+
+# -- sessions and children
+
+
+def test_reset_takes_the_id_of_hermes() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent()
+        agent.run("one")
+        process.ctx.fire("on_session_finalize", session_id="session-1", reason="session_boundary")
+        agent.session_id = "session-2"
+        process.ctx.fire("on_session_reset", session_id="session-2", reason="new_session")
+        agent.run("two")
+    assert [one.session_id for one in plugin.payloads("turn_start")] == ["session-1", "session-2"]
+    assert [one.source for one in plugin.payloads("session_start")] == ["startup", "reset"]
+    assert [one.reason for one in plugin.payloads("session_end")] == ["reset", "shutdown"]
+
+
+def test_the_agents_close_ends_the_session() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent()
+        agent.run("one")
+        agent.close()
+        wait_until(lambda: "session_end" in plugin.names())
+        assert [one.reason for one in plugin.payloads("session_end")] == ["exit"]
+        agent.run("two", conversation_history=[{"role": "user", "content": "one"}])
+    assert [one.source for one in plugin.payloads("session_start")] == ["startup", "resume"]
+
+
+def test_a_review_has_a_session_of_its_own() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent, review = process.agent(), process.agent()
+        review.__dict__["_memory_write_origin"] = "background_review"
+        agent.run("one")
+        review.run("look back")
+    assert [one.session_id for one in plugin.payloads("turn_start")] == [
+        "session-1",
+        "session-1/review",
+    ]
+
+
+def test_a_compression_keeps_the_session() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well", "again")
+
+        def compresses(_: Any) -> str:
+            agent.session_id = "compressed-1"
+            return "ran"
+
+        process.tools["shell"] = compresses
+        agent.run("one")
+        agent.run("two")
+    assert {one.session_id for one in plugin.payloads("turn_start")} == {"session-1"}
+
+
+def test_two_runs_of_one_session_have_a_session_each() -> None:
+    plugin = probe()
+    go_on = threading.Event()
+    with hermes(plugin) as process:
+        process.tools["shell"] = lambda _: go_on.wait(WAIT_S)
+        first = in_thread(lambda: process.agent(SHELL, "well").run("one"))
+        wait_until(lambda: "pre_tool_call" in plugin.names())
+        process.agent("beside").run("two")
+        go_on.set()
+        first.join(WAIT_S)
+    assert len({one.session_id for one in plugin.payloads("turn_start")}) == 2
+
+
+def test_a_child_stays_guarded_after_its_parents_turn() -> None:
+    def no_rm(call: Any) -> Any:
+        return deny(call) if call.arguments["command"] == "rm" else None
+
+    plugin = probe(hooks={"pre_tool_call": no_rm})
+    with hermes(plugin) as process:
+        child = process.agent(("call-2", "shell", {"command": "rm"}), "child is done")
+        child.session_id = "child-1"
+
+        def delegate(_: Any) -> str:
+            process.ctx.fire("subagent_start", child_session_id="child-1", child_goal="tidy")
+            return "begun"
+
+        process.tools["shell"] = delegate
+        process.agent(SHELL, "well").run("delegate")
+        wait_until(lambda: turns(plugin) == ["completed"])
+        child.run("tidy")
+        wait_until(lambda: "subagent_stop" in plugin.names())
+    assert process.after == [("shell", "ok"), ("shell", "blocked")]
+    [stopped] = plugin.payloads("subagent_stop")
+    assert (stopped.status, stopped.summary) == ("completed", "child is done")
+    assert [one.agent_depth for one in plugin.payloads("pre_tool_call")] == [0, 1]
+
+
+def test_sessions_in_threads() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+
+        def run(number: int) -> None:
+            agent: Agent = process.agent(SHELL, "well")
+            agent.session_id = f"session-{number}"
+            agent.run("tidy up")
+
+        threads = [in_thread(partial(run, number)) for number in range(6)]
+        for thread in threads:
+            thread.join(WAIT_S)
+    stories = [plugin.names(f"session-{number}") for number in range(6)]
+    assert all(story == stories[0] for story in stories)
+    assert len(process.ran) == 6
+
+
+def test_the_stand_in_falls_through_as_hermes_does() -> None:
+    """What the tests above rely on: the stand-in would let a call pass."""
+    process = Hermes()
+    process.ctx.register_middleware("tool_execution", broken)
+    assert process.call_tool(process.agent(), "1", "shell", {"command": "ls"}) == "ran ls"
