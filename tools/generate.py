@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tools import framing_vectors, keys, node, schema, tables, vectors
+from tools import framing_vectors, hermes, keys, node, schema, tables, vectors
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -73,6 +73,7 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
     document = root / "protocol.md"
     settings = root / "docs" / "settings.md"
     installing = root / "docs" / "installing.md"
+    in_hermes = root / "docs" / "hermes.md"
     processes, shell, trace = (
         root / "docs" / f"{name}.md" for name in ("processes", "sh", "trace")
     )
@@ -91,6 +92,9 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         trace: rewrite(trace.read_text(encoding="utf-8"), tables.trace_tables(), "docs/trace.md"),
         installing: rewrite(
             installing.read_text(encoding="utf-8"), keys.installing_tables(), "docs/installing.md"
+        ),
+        in_hermes: rewrite(
+            in_hermes.read_text(encoding="utf-8"), hermes.hermes_tables(), "docs/hermes.md"
         ),
         settings: rewrite(
             settings.read_text(encoding="utf-8"), keys.settings_tables(), "docs/settings.md"
