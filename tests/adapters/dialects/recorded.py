@@ -34,6 +34,8 @@ def event_of(sample: str) -> str:
 
 def told(agent: str, sample: str, **changed: Any) -> Happening:
     """The sample as the dialect reads it; with `changed` fields."""
-    read = DIALECTS[agent].read(event_of(sample), payload(agent, sample) | changed)
+    read = DIALECTS[agent.removesuffix("-cli")].read(
+        event_of(sample), payload(agent, sample) | changed
+    )
     assert not isinstance(read, Misread), read.why
     return read

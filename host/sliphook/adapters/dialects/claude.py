@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from . import claude_shape
 from .answer import HookAnswer, HookReply, reply_of
 from .claude_shape import blocked, common, denied, of_tool, specific
-from .dialect import EXACT, Config, Dialect, DialectEntry, about, never
+from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
 from .reading import Fields, text_of
 from .told import (
     BatchDone,
@@ -288,10 +288,6 @@ _ENTRIES: Final = (
     DialectEntry(ours="subagent_stop", how="exact", theirs=("SubagentStop",)),
 )
 
-_UNREACHED: Final = HookReply(
-    stderr="sliphook: the guards could not be asked, so this is denied.\n", exit_code=2
-)
-
 DIALECT: Final = Dialect(
     name="claude-code",
     title="Claude Code",
@@ -321,6 +317,6 @@ DIALECT: Final = Dialect(
     ),
     life=("SessionStart", "SessionEnd"),
     turns=("UserPromptSubmit", "Stop", "StopFailure"),
-    guards=MappingProxyType({"PreToolUse": _UNREACHED, "UserPromptSubmit": _UNREACHED}),
+    guards=MappingProxyType({"PreToolUse": UNREACHED, "UserPromptSubmit": UNREACHED}),
     environment=("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"),
 )

@@ -80,17 +80,30 @@ def permission(event: str, fields: Fields, tools: ToolNames) -> Happening:
     return PermissionAsked(**common(event, fields), **of_tool(fields, tools))
 
 
-def post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    """`PostToolUse`."""
+def tool_done(
+    event: str,
+    fields: Fields,
+    tools: ToolNames,
+    *,
+    status: Literal["ok", "error"],
+    status_known: bool,
+) -> Happening:
+    """A call with its `tool_response`."""
     data = fields.raw("tool_response")
     return ToolDone(
         **common(event, fields),
         **of_tool(fields, tools),
-        status="ok",
+        status=status,
+        status_known=status_known,
         content=text_of(data),
         data=data,
         duration_ms=fields.number("duration_ms"),
     )
+
+
+def post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    """`PostToolUse`."""
+    return tool_done(event, fields, tools, status="ok", status_known=True)
 
 
 def stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -137,9 +150,14 @@ def specific(event: str, **said: Any) -> dict[str, Any] | None:
 
 def blocked(reason: str | None) -> dict[str, Any]:
     """`decision` and `reason` of a block; nothing without a reason."""
-    return {} if reason is None else {"decision": "block", "reason": reason or "no reason given"}
+    return {} if reason is None else {"decision": "block", "reason": reason or "(nothing)"}
 
 
 def denied(answer: HookAnswer) -> str | None:
     """Why it is denied; never empty."""
     return None if answer.denied is None else answer.denied or "denied by a plugin"
+
+
+def needs_person(answer: HookAnswer) -> str | None:
+    """The reason of a deny in an agent whose hooks cannot ask; None if nothing was asked."""
+    return None if answer.ask is None else f"needs a person's approval: {answer.ask or 'no reason'}"

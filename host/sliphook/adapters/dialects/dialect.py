@@ -29,6 +29,11 @@ class Effect(msgspec.Struct, frozen=True):
 
 EXACT: Final = Effect("exact")
 
+UNREACHED: Final = HookReply(
+    stderr="sliphook: the guards could not be asked, so this is denied.\n", exit_code=2
+)
+"""What most agents take as a deny; the text is read by the model."""
+
 
 def about(limits: str) -> Effect:
     """Nearly what we mean."""

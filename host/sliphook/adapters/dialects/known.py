@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from . import claude
+from . import claude, codex, copilot, cursor, gemini
 from .dialect import Dialect
 
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
-    {dialect.name: dialect for dialect in (claude.DIALECT,)}
+    {module.DIALECT.name: module.DIALECT for module in (claude, codex, gemini, copilot, cursor)}
 )
 """By the name that `attach` takes."""

@@ -69,6 +69,7 @@ CODEX = ToolNames(
         "view_image": "read",
         "web_search": "search",
         "spawn_agent": "agent",
+        "multi_agent_v1wait_agent": "agent",
     },
     mcp_prefix="mcp__",
     mcp_separator="__",

@@ -1,0 +1,290 @@
+"""Pure: Cursor, by its documents alone; nothing here was tried with it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from .answer import HookAnswer, HookReply, reply_of
+from .claude_shape import denied, needs_person, of_tool
+from .dialect import Config, Dialect, DialectEntry, about, never
+from .reading import Fields, text_of
+from .told import (
+    Happening,
+    ModelAnswered,
+    Prompted,
+    SessionEnded,
+    SessionStarted,
+    StopAsked,
+    SubagentStarted,
+    SubagentStopped,
+    ToolAsked,
+    ToolDone,
+    TurnFailed,
+    TurnInterrupted,
+)
+from .toolnames import CURSOR, ToolNames
+
+
+def _common(event: str, fields: Fields) -> dict[str, Any]:
+    roots = fields.raw("workspace_roots")
+    first = cast(Any, roots)[0] if isinstance(roots, list) and roots else None
+    root = Fields({"workspace_roots": first}).path("workspace_roots")
+    return {
+        "event": event,
+        "session_id": fields.needed_name("conversation_id", "session_id"),
+        "cwd": fields.path("cwd") or root,
+        "transcript_path": fields.path("transcript_path"),
+        "turn_id": fields.name("generation_id"),
+        "model": fields.name("model"),
+    }
+
+
+def _session_start(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return SessionStarted(**_common(event, fields), source="startup")
+
+
+def _session_end(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    failed = fields.name("reason") == "error"
+    return SessionEnded(**_common(event, fields), reason="error" if failed else "exit")
+
+
+def _prompt(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return Prompted(**_common(event, fields), text=fields.needed_text("prompt"))
+
+
+def _pre_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return ToolAsked(**_common(event, fields), **of_tool(fields, tools))
+
+
+def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    output = fields.raw("tool_output")
+    return ToolDone(
+        **_common(event, fields),
+        **of_tool(fields, tools),
+        status="ok",
+        content=text_of(output),
+        data=output,
+        duration_ms=fields.number("duration"),
+    )
+
+
+def _post_tool_failure(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return ToolDone(
+        **_common(event, fields),
+        **of_tool(fields, tools),
+        status="interrupted" if fields.flag("is_interrupt") else "error",
+        content=fields.text("error_message") or "",
+        data=None,
+        duration_ms=fields.number("duration"),
+    )
+
+
+def _response(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return ModelAnswered(**_common(event, fields), text=fields.needed_text("text"), last=True)
+
+
+def _stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    match fields.name("status"):
+        case "aborted":
+            return TurnInterrupted(**_common(event, fields))
+        case "error":
+            return TurnFailed(**_common(event, fields), kind="error", message="")
+        case _:
+            again = (fields.number("loop_count") or 0) > 0
+            return StopAsked(**_common(event, fields), again=again)
+
+
+def _child(event: str, fields: Fields) -> dict[str, Any]:
+    return _common(event, fields) | {
+        "agent_id": fields.name("subagent_id"),
+        "agent_type": fields.name("subagent_type"),
+    }
+
+
+def _subagent_start(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return SubagentStarted(**_child(event, fields), goal=fields.text("task"))
+
+
+def _subagent_stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    said: dict[str, Any] = _child(event, fields) | {"summary": fields.text("summary")}
+    match fields.name("status"):
+        case "error":
+            return SubagentStopped(**said, status="failed")
+        case "aborted":
+            return SubagentStopped(**said, status="cancelled")
+        case _:
+            return SubagentStopped(**said)
+
+
+def _write(told: Happening, answer: HookAnswer) -> HookReply:
+    body: dict[str, Any] = {}
+    unwritten: list[str] = []
+    match told:
+        case SessionStarted():
+            body = {"additional_context": answer.context_text}
+        case Prompted():
+            if answer.denied is not None:
+                body = {"continue": False, "user_message": denied(answer)}
+            if answer.context:
+                unwritten.append("Cursor takes no texts for the model with a prompt.")
+        case ToolAsked():
+            reason = denied(answer) or needs_person(answer)
+            if reason is not None:
+                body = {"permission": "deny", "user_message": reason, "agent_message": reason}
+            else:
+                body = {"updated_input": answer.arguments}
+            if answer.context:
+                unwritten.append("Cursor takes texts for the model with a tool's result only.")
+        case ToolDone():
+            if told.event == "postToolUse":
+                body = {"additional_context": answer.context_text}
+            if answer.result is not None:
+                unwritten.append("Cursor takes no other result for a tool; the model has read it.")
+        case StopAsked():
+            body = {"followup_message": answer.continue_with}
+        case _:
+            pass
+    if answer.message is not None or answer.end is not None:
+        unwritten.append("Cursor shows no text of a hook that denies nothing, and ends no turn.")
+    return reply_of(body, tuple(unwritten))
+
+
+_DOCUMENTS: Final = "By the documents alone."
+_NO_MODEL: Final = "Cursor has no hook around its model calls."
+_NO_TEXT: Final = never("Cursor has no way to do that with a prompt.")
+
+_ENTRIES: Final = (
+    DialectEntry(
+        ours="session_start",
+        how="approximate",
+        theirs=("sessionStart",),
+        limits=_DOCUMENTS,
+        answers={"context": about(_DOCUMENTS)},
+    ),
+    DialectEntry(ours="session_reset", how="impossible", limits="Cursor tells no reset."),
+    DialectEntry(ours="session_end", how="approximate", theirs=("sessionEnd",), limits=_DOCUMENTS),
+    DialectEntry(
+        ours="turn_start",
+        how="approximate",
+        theirs=("beforeSubmitPrompt",),
+        limits="Fired by us before user_prompt_submit.",
+    ),
+    DialectEntry(
+        ours="user_prompt_submit",
+        how="approximate",
+        theirs=("beforeSubmitPrompt",),
+        limits="Deny alone.",
+        answers={"deny": about(_DOCUMENTS), "context": _NO_TEXT, "replace.text": _NO_TEXT},
+    ),
+    DialectEntry(ours="pre_llm_call", how="impossible", limits=_NO_MODEL),
+    DialectEntry(
+        ours="post_llm_call",
+        how="approximate",
+        theirs=("afterAgentResponse",),
+        limits="The text alone; no usage, no tool calls.",
+    ),
+    DialectEntry(ours="llm_call_failed", how="impossible", limits=_NO_MODEL),
+    DialectEntry(
+        ours="pre_tool_call",
+        how="approximate",
+        theirs=("preToolUse",),
+        limits="By the documents of those versions that have preToolUse.",
+        answers={
+            "allow": about("Nothing is written: Cursor's own rules decide."),
+            "deny": about(_DOCUMENTS),
+            "ask": about("A deny that says that a person's approval is needed."),
+            "replace.arguments": about(_DOCUMENTS),
+            "substitute.result": about("A deny with the text as its reason."),
+            "context": about("Only if the tool has run: it goes with the result."),
+        },
+    ),
+    DialectEntry(
+        ours="post_tool_call",
+        how="approximate",
+        theirs=("postToolUse", "postToolUseFailure"),
+        limits=_DOCUMENTS,
+        answers={
+            "replace.result": never("Cursor takes no other result for a tool."),
+            "context": about("Not of a call that failed."),
+        },
+    ),
+    DialectEntry(
+        ours="stop",
+        how="approximate",
+        theirs=("stop",),
+        limits="Cursor goes on at most 5 times.",
+        answers={"continue_with": about("As a message of the user.")},
+    ),
+    DialectEntry(
+        ours="agent_loop_stopped",
+        how="approximate",
+        theirs=("stop",),
+        limits="Told when the loop has ended.",
+    ),
+    DialectEntry(
+        ours="submission_end", how="impossible", limits="No message can be submitted to Cursor."
+    ),
+    DialectEntry(ours="turn_end", how="approximate", theirs=("stop",), limits=_DOCUMENTS),
+    DialectEntry(
+        ours="notification", how="impossible", limits="Cursor has no hook for what it tells people."
+    ),
+    DialectEntry(
+        ours="user_input_required", how="impossible", limits="Cursor has no hook for approvals."
+    ),
+    DialectEntry(
+        ours="user_input_received", how="impossible", limits="Cursor has no hook for approvals."
+    ),
+    DialectEntry(
+        ours="subagent_start",
+        how="approximate",
+        theirs=("subagentStart",),
+        limits=_DOCUMENTS,
+        answers={"context": never("Cursor takes no texts for a child agent.")},
+    ),
+    DialectEntry(
+        ours="subagent_stop", how="approximate", theirs=("subagentStop",), limits=_DOCUMENTS
+    ),
+)
+
+_UNREACHED: Final = "sliphook: the guards could not be asked, so this is denied."
+
+DIALECT: Final = Dialect(
+    name="cursor",
+    title="Cursor",
+    seen="not tried; by its documents",
+    entries=_ENTRIES,
+    readers=MappingProxyType(
+        {
+            "sessionStart": _session_start,
+            "sessionEnd": _session_end,
+            "beforeSubmitPrompt": _prompt,
+            "preToolUse": _pre_tool,
+            "postToolUse": _post_tool,
+            "postToolUseFailure": _post_tool_failure,
+            "afterAgentResponse": _response,
+            "stop": _stop,
+            "subagentStart": _subagent_start,
+            "subagentStop": _subagent_stop,
+        }
+    ),
+    writer=_write,
+    tools=CURSOR,
+    config=Config(
+        user=".cursor/hooks.json",
+        project=".cursor/hooks.json",
+        first={"version": 1},
+        groups=False,
+        kind=False,
+        closed=("failClosed", True),
+        closed_events=("preToolUse", "beforeSubmitPrompt"),
+    ),
+    life=("sessionStart", "sessionEnd"),
+    turns=("beforeSubmitPrompt", "stop"),
+    guards=MappingProxyType(
+        {
+            "preToolUse": reply_of({"permission": "deny", "agent_message": _UNREACHED}),
+            "beforeSubmitPrompt": reply_of({"continue": False, "user_message": _UNREACHED}),
+        }
+    ),
+)

@@ -1,0 +1,293 @@
+"""Pure: Gemini CLI."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import Any, Final
+
+from . import claude_shape
+from .answer import HookAnswer, HookReply, reply_of
+from .claude_shape import common, denied, needs_person, specific
+from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
+from .reading import Fields, text_of
+from .told import (
+    Happening,
+    ModelAnswered,
+    ModelAsked,
+    Notified,
+    Prompted,
+    SessionEnded,
+    SessionStarted,
+    StopAsked,
+    ToolAsked,
+    ToolDone,
+)
+from .toolnames import GEMINI, ToolNames
+
+MAX_MESSAGES: Final = 10_000
+"""Messages of a model call that are read."""
+
+_FAILED: Final = re.compile(r"^Exit Code: -?[1-9]", re.MULTILINE)
+_TAIL_CHARS: Final = 500
+"""Where a shell's result has the exit code."""
+
+
+def _after_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    response = fields.fields("tool_response")
+    content = text_of(response.raw("llmContent"))
+    of_shell = tools.kind(fields.needed_name("tool_name")) == "shell"
+    failed = response.raw("error") is not None or (
+        of_shell and _FAILED.search(content[-_TAIL_CHARS:]) is not None
+    )
+    return ToolDone(
+        **common(event, fields),
+        **claude_shape.of_tool(fields, tools),
+        status="error" if failed else "ok",
+        content=content,
+        data=fields.raw("tool_response"),
+    )
+
+
+def _after_agent(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return StopAsked(
+        **common(event, fields),
+        again=fields.flag("stop_hook_active"),
+        last_assistant_message=fields.text("prompt_response"),
+    )
+
+
+def _before_model(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    request = fields.fields("llm_request")
+    messages = tuple(
+        (message.name("role") or "", text_of(message.raw("content")))
+        for message in request.objects("messages", MAX_MESSAGES)
+    )
+    said: dict[str, Any] = common(event, fields) | {"model": request.name("model")}
+    return ModelAsked(**said, messages=messages)
+
+
+def _after_model(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    response = fields.fields("llm_response")
+    usage = response.fields("usageMetadata")
+    counts = usage.number("promptTokenCount"), usage.number("candidatesTokenCount")
+    said: dict[str, Any] = common(event, fields) | {
+        "model": fields.fields("llm_request").name("model")
+    }
+    return ModelAnswered(
+        **said,
+        text=response.text("text") or "",
+        last=any(c.name("finishReason") is not None for c in response.objects("candidates", 1)),
+        usage=None if counts[0] is None or counts[1] is None else (int(counts[0]), int(counts[1])),
+    )
+
+
+def _notification(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return Notified(
+        **common(event, fields),
+        kind=fields.name("notification_type") or "",
+        message=fields.needed_text("message"),
+    )
+
+
+def _write(told: Happening, answer: HookAnswer) -> HookReply:
+    body: dict[str, Any] = {"systemMessage": answer.message}
+    if answer.end is not None:
+        body |= {"continue": False, "stopReason": answer.end}
+    said = None
+    unwritten: tuple[str, ...] = ()
+    match told:
+        case SessionEnded():
+            return HookReply()
+        case SessionStarted():
+            said = specific(told.event, additionalContext=answer.context_text)
+        case Prompted():
+            body |= _refused(denied(answer))
+            said = specific(told.event, additionalContext=answer.context_text)
+        case ToolAsked():
+            reason = denied(answer) or needs_person(answer) or _cannot_take_away(told, answer)
+            body |= _refused(reason)
+            if reason is None:
+                said = specific(told.event, tool_input=answer.arguments)
+            if answer.context:
+                unwritten = ("Gemini CLI takes texts for the model with a tool's result only.",)
+        case ToolDone():
+            body |= _refused(answer.result)
+            said = specific(told.event, additionalContext=answer.context_text)
+        case StopAsked():
+            body |= _refused(answer.continue_with)
+        case _:
+            pass
+    return reply_of({**body, "hookSpecificOutput": said}, unwritten)
+
+
+def _refused(reason: str | None) -> dict[str, Any]:
+    return {} if reason is None else {"decision": "deny", "reason": reason or "(nothing)"}
+
+
+def _cannot_take_away(told: ToolAsked, answer: HookAnswer) -> str | None:
+    """Why new arguments cannot be given: Gemini CLI merges them into the old ones."""
+    gone = sorted(set(told.arguments) - set(answer.arguments or told.arguments))
+    if not gone or answer.arguments is None:
+        return None
+    return f"sliphook: Gemini CLI cannot take the argument {gone[0]!r} out of a call"
+
+
+_NOT_SEEN: Final = never("Gemini CLI's documents have it; when tried, it did nothing.")
+_NEXT_EVENT: Final = "No hook tells of it; found at the next event of the session."
+
+_ENTRIES: Final = (
+    DialectEntry(
+        ours="session_start", how="exact", theirs=("SessionStart",), answers={"context": EXACT}
+    ),
+    DialectEntry(
+        ours="session_reset",
+        how="approximate",
+        theirs=("SessionEnd", "SessionStart"),
+        limits="Made of the two events around `/clear`.",
+    ),
+    DialectEntry(
+        ours="session_end",
+        how="exact",
+        theirs=("SessionEnd",),
+        limits="Gemini CLI does not wait for it.",
+    ),
+    DialectEntry(
+        ours="turn_start",
+        how="approximate",
+        theirs=("BeforeAgent",),
+        limits="Fired by us before user_prompt_submit.",
+    ),
+    DialectEntry(
+        ours="user_prompt_submit",
+        how="exact",
+        theirs=("BeforeAgent",),
+        limits="The text has contexts of other hooks in front.",
+        answers={
+            "deny": EXACT,
+            "context": EXACT,
+            "replace.text": never("Gemini CLI takes no other text for a prompt."),
+        },
+    ),
+    DialectEntry(
+        ours="pre_llm_call",
+        how="approximate",
+        theirs=("BeforeModel",),
+        limits="Told only: text parts of the messages, no tool calls, no results.",
+        answers={
+            "deny": _NOT_SEEN,
+            "replace.model": _NOT_SEEN,
+            "replace.route": never("Gemini CLI's model calls go where it sends them."),
+            "replace.messages": _NOT_SEEN,
+            "replace.tools": never("Gemini CLI does not tell its tools."),
+            "substitute.response": _NOT_SEEN,
+            "substitute.usage": _NOT_SEEN,
+            "substitute.finish_reason": _NOT_SEEN,
+            "context": _NOT_SEEN,
+        },
+    ),
+    DialectEntry(
+        ours="post_llm_call",
+        how="approximate",
+        theirs=("AfterModel",),
+        limits="Comes in pieces; told once, when the last is there. Text parts alone.",
+    ),
+    DialectEntry(
+        ours="llm_call_failed", how="impossible", limits="Gemini CLI has no hook for errors."
+    ),
+    DialectEntry(
+        ours="pre_tool_call",
+        how="approximate",
+        theirs=("BeforeTool",),
+        limits="No id of the call: equal calls at the same time cannot be told apart.",
+        answers={
+            "allow": about("Nothing is written: Gemini CLI's own rules decide."),
+            "deny": EXACT,
+            "ask": about("A deny that says that a person's approval is needed."),
+            "replace.arguments": about("Merged into the old ones; taking one away is a deny."),
+            "substitute.result": about("A deny with the text as its reason."),
+            "context": about("Only if the tool has run: it goes with the result."),
+        },
+    ),
+    DialectEntry(
+        ours="post_tool_call",
+        how="approximate",
+        theirs=("AfterTool",),
+        limits="That a command failed is read from its result. An interrupted call ends as "
+        "cancelled with its turn.",
+        answers={
+            "replace.result": about("The model reads it as an error."),
+            "context": EXACT,
+        },
+    ),
+    DialectEntry(
+        ours="stop", how="exact", theirs=("AfterAgent",), answers={"continue_with": EXACT}
+    ),
+    DialectEntry(ours="agent_loop_stopped", how="approximate", limits=_NEXT_EVENT),
+    DialectEntry(
+        ours="submission_end",
+        how="impossible",
+        limits="No message can be submitted to Gemini CLI.",
+    ),
+    DialectEntry(
+        ours="turn_end",
+        how="approximate",
+        theirs=("AfterAgent", "SessionEnd"),
+        limits="Fired by us after the last stop, or the session's end.",
+    ),
+    DialectEntry(
+        ours="notification",
+        how="approximate",
+        theirs=("Notification",),
+        limits="Of approvals alone; the level is info.",
+    ),
+    DialectEntry(
+        ours="user_input_required",
+        how="approximate",
+        theirs=("Notification",),
+        limits="Approvals of tools alone, without the id of the call.",
+    ),
+    DialectEntry(
+        ours="user_input_received",
+        how="approximate",
+        theirs=("Notification", "AfterTool"),
+        limits="A yes is told when the tool has run, a no at the next event.",
+    ),
+    DialectEntry(
+        ours="subagent_start",
+        how="impossible",
+        limits="Gemini CLI has no hook for child agents.",
+    ),
+    DialectEntry(
+        ours="subagent_stop", how="impossible", limits="Gemini CLI has no hook for child agents."
+    ),
+)
+
+DIALECT: Final = Dialect(
+    name="gemini",
+    title="Gemini CLI",
+    seen="0.61.0",
+    entries=_ENTRIES,
+    readers=MappingProxyType(
+        {
+            "SessionStart": claude_shape.session_start,
+            "SessionEnd": claude_shape.session_end,
+            "BeforeAgent": claude_shape.prompt,
+            "BeforeModel": _before_model,
+            "AfterModel": _after_model,
+            "BeforeTool": claude_shape.pre_tool,
+            "AfterTool": _after_tool,
+            "AfterAgent": _after_agent,
+            "Notification": _notification,
+        }
+    ),
+    writer=_write,
+    tools=GEMINI,
+    config=Config(
+        user=".gemini/settings.json", project=".gemini/settings.json", timeout_unit_s=0.001
+    ),
+    life=("SessionStart", "SessionEnd"),
+    turns=("BeforeAgent", "AfterAgent"),
+    guards=MappingProxyType({"BeforeTool": UNREACHED, "BeforeAgent": UNREACHED}),
+    environment=("GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD"),
+)
