@@ -1,0 +1,106 @@
+"""A home for the real Hermes, the scripted server, and what the probe plugin has heard."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bridges.hermes.real.server import ScriptedServer
+
+WAIT_S = 120
+HERE = Path(__file__).parent
+
+
+class World:
+    """Attributes: home, server, `heard` is the probe's log."""
+
+    def __init__(self, home: Path, server: ScriptedServer) -> None:
+        self.home = home
+        self.server = server
+        self.heard = home / "plugins" / "heard.jsonl"
+
+    def set_up(self) -> None:
+        config = {
+            "model": {
+                "default": "fake-model",
+                "provider": "custom",
+                "base_url": self.server.url,
+                "api_key": "fake-key",
+                "context_length": 200_000,
+            },
+            "plugins": {"enabled": ["sliphook"]},
+        }
+        (self.home / ".hermes").mkdir(parents=True)
+        (self.home / ".hermes" / "config.yaml").write_text(json.dumps(config))  # YAML too
+        (self.home / "plugins").mkdir()
+        probe = shutil.copy(HERE / "plugins" / "probe.py", self.home / "plugins")
+        grants = ["--grant", "inject", "--grant", "interrupt"]
+        subprocess.run(
+            [sys.executable, "-m", "sliphook", "install", probe, "--yes", *grants],
+            check=True,
+            capture_output=True,
+            timeout=WAIT_S,
+        )
+
+    def lines(self, since: int = 0) -> list[dict[str, Any]]:
+        if not self.heard.exists():
+            return []
+        return [json.loads(line) for line in self.heard.read_text().splitlines()][since:]
+
+    def wait(self, name: str, since: int) -> dict[str, Any]:
+        give_up = time.monotonic() + WAIT_S
+        while time.monotonic() < give_up:
+            for line in self.lines(since):
+                if line["name"] == name:
+                    return line
+            time.sleep(0.01)
+        raise AssertionError(f"no {name} in {[one['name'] for one in self.lines(since)]}")
+
+    def story(self, since: int) -> list[str]:
+        """The names in the order of `seq`, without what tells of tools and plugins."""
+        told = [one for one in self.lines(since) if "seq" in one and one["name"] != "notification"]
+        return [one["name"] for one in sorted(told, key=lambda one: one["seq"])]
+
+    def hermes(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(Path(sys.executable).parent / "hermes"), *arguments],
+            cwd=self.home,
+            env=dict(os.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+
+class Ran:
+    """A run of an agent in a thread."""
+
+    def __init__(self, function: Callable[[], dict[str, Any]]) -> None:
+        self.result: dict[str, Any] = {}
+        self.raised: BaseException | None = None
+        self._function = function
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._function()
+        except BaseException as error:
+            self.raised = error
+
+    def end(self) -> dict[str, Any]:
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive()
+        assert self.raised is None
+        return self.result
