@@ -10,16 +10,20 @@ PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pythons lint bench torture soak generate clean
+.PHONY: help demo test test-hermes pythons lint bench torture soak generate clean
 
 help: ## show these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: $(RUNTIME) ## an agent with four plugins, about ten seconds
 	@$(BIN)/sliphook demo
 
 test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-hermes: ## the bridge in the real Hermes Agent, in an environment of its own, offline but for installing it
+	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check hermes-agent==0.19.0 -e sdk/python -e '.[test]'; }
+	@SLIPHOOK_TEST_HERMES=1 .venv-hermes/bin/python -m pytest -s -W default tests/bridges/hermes/real $(ARGS)
 
 pythons: $(DEV) ## the SDK on the oldest Python that is found, the host on the newest; on every one: make pythons ARGS=--all
 	@$(BIN)/python -m tests.pythons $(ARGS)
@@ -43,7 +47,7 @@ generate: $(RUNTIME) ## protocol.schema.json and the tables of protocol.md, from
 	@$(BIN)/python -m tools.generate
 
 clean: ## remove the virtual environment, caches and built files
-	rm -rf $(VENV) build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-hermes build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find host sdk tests tools examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(RUNTIME): $(PROJECTS)

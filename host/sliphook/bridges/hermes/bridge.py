@@ -8,7 +8,7 @@ import logging
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from sliphook import Interruption, PluginSpec
 from sliphook.blocking import PluginHost
@@ -24,6 +24,8 @@ from .sessions import Sessions
 from .subagents import Subagents
 from .tool_calls import ToolCalls
 
+_OPEN_WAIT_S: Final = 5.0
+"""How long the first run waits for the plugins: one that still starts hears no `turn_start`."""
 _log = logging.getLogger("sliphook.hermes")
 
 
@@ -45,7 +47,7 @@ class Bridge:
             approver=self._approvals.approve,
             on_notify=_notified,
             on_problem=_problem,
-            open_wait_s=0,
+            open_wait_s=_OPEN_WAIT_S,
         )
         self._offered: set[str] = set()
         self._sessions = Sessions(self.host, self._interrupted_turn)

@@ -158,6 +158,7 @@ class ToolCalls:
         )
         outcome = call.end(result)
         if outcome.status == "cancelled":
+            _stop_agent()
             # what plugins would have taken out of it is still in it
             if self._host().hears("post_tool_call"):
                 return error_text(f"{call.name} has run; its result is lost, as the turn has ended")
@@ -188,6 +189,16 @@ class _OfTheTool(SliphookError):
         self.raised = raised
 
 
+def _stop_agent() -> None:
+    """The turn has ended: Hermes must see it before its next model call, also if a plugin did."""
+    run = CURRENT.get()
+    try:
+        if run is not None and run.turn.interrupted:
+            run.stop_agent()
+    except Exception:
+        _log.exception("Hermes could not be told to stop")
+
+
 def _key(name: str, model_id: str) -> Key:
     # calls from `execute_code` have no id: hook and middleware run in one thread
     return (model_id or f"thread {threading.get_ident()}", name)
@@ -209,7 +220,9 @@ def _shown(outcome: ToolOutcome) -> str:
 
 
 def _cannot(name: str, error: BaseException, *, ran: bool = False) -> str:
-    if not isinstance(error, Interrupted):
+    if isinstance(error, Interrupted):
+        _stop_agent()
+    else:
         _log.error("the call of %s is denied, as the bridge failed", name, exc_info=error)
     what = "has run, but its result cannot be shown" if ran else "was denied"
     return f"the call of {name} {what}: {why_failed(error)}"
