@@ -1,6 +1,6 @@
 """One home and one process for all scenarios: Hermes's start is most of the time."""
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 # mypy: ignore-errors
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The real `AIAgent`, one process, against a scripted server."""
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 # mypy: ignore-errors
 
 from __future__ import annotations
