@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tools import framing_vectors, hermes, keys, node, schema, tables, vectors
+from tools import agents, framing_vectors, hermes, keys, node, schema, tables, vectors
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -81,7 +81,11 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         f"file examples/{name}": partial(_fenced, root / "examples" / name)
         for name in ("guard.sh", "gate.sh")
     }
+    agents_page = root / "docs" / "agents.md"
     return {
+        agents_page: rewrite(
+            agents_page.read_text(encoding="utf-8"), agents.agent_tables(), "docs/agents.md"
+        ),
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False)
         + "\n",
         document: rewrite(document.read_text(encoding="utf-8"), tables.all_tables()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sliphook.adapters.dialects.known import DIALECTS
+
 from .conftest import Sliphook
 
 
@@ -49,3 +51,30 @@ def test_json_is_for_programs(sliphook: Sliphook) -> None:
         "description": "from 0: how often this turn has stopped before",
         "example": 0,
     }
+
+
+def test_an_agent_says_what_there_is_in_it(sliphook: Sliphook) -> None:
+    ran = sliphook("events", "--for", "claude-code")
+    assert (ran.status, ran.err) == (0, "")
+    rows = [line.split()[:2] for line in ran.out.splitlines() if not line.startswith(" ")]
+    assert len(rows) == 19
+    assert ["pre_tool_call", "exact"] in rows
+    assert ["pre_llm_call", "impossible"] in rows
+
+
+def test_one_entry_of_an_agent_says_what_each_answer_does(sliphook: Sliphook) -> None:
+    ran = sliphook("events", "pre_tool_call", "--for", "codex")
+    assert ran.out.startswith("pre_tool_call        approximate from PreToolUse\n")
+    assert "ask: approximate. A deny that says that a person's approval is needed." in ran.out
+    assert sliphook("events", "stop", "--for", "gemini", "--json").json() == {
+        "ours": "stop",
+        "how": "exact",
+        "theirs": ["AfterAgent"],
+        "limits": "",
+        "answers": {"continue_with": {"how": "exact", "limits": ""}},
+    }
+
+
+def test_every_agent_can_be_named(sliphook: Sliphook) -> None:
+    assert list(DIALECTS) == ["claude-code", "codex", "gemini", "copilot", "cursor"]
+    assert "[claude-code|codex|gemini|copilot|cursor]" in sliphook("events", "--help").out

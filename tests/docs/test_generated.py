@@ -31,6 +31,7 @@ def test_drift_is_found(
         "protocol.schema.json",
         "examples/guard.sh",
         "examples/gate.sh",
+        "docs/agents.md",
         "docs/hermes.md",
         "docs/installing.md",
         "docs/processes.md",

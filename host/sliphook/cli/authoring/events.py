@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -13,16 +13,30 @@ from sliphook.cli.completion import event_names
 from sliphook_sdk.protocol import CATALOGUE, Entry
 from sliphook_sdk.protocol.describe import field_docs
 
+if TYPE_CHECKING:
+    from sliphook.adapters.dialects.dialect import DialectEntry
+
+_AGENTS: Final = ("claude-code", "codex", "gemini", "copilot", "cursor")
+"""As `DIALECTS` has them, which is imported only when it is asked for."""
+
 
 @click.command("events")
 @click.argument("name", required=False, shell_complete=event_names)
+@click.option(
+    "--for",
+    "agent",
+    type=click.Choice(_AGENTS),
+    help="What there is of them in this agent: exact, approximate or impossible, and why.",
+)
 @json_option
-def command(name: str | None, as_json: bool) -> int:
+def command(name: str | None, agent: str | None, as_json: bool) -> int:
     """Show all hooks and events, or the one called NAME in full.
 
     A hook asks a plugin and waits for its answer. An event tells it and does not wait.
     """
-    if name is not None:
+    if agent is not None:
+        _show_agent(agent, name, as_json)
+    elif name is not None:
         entry = find_entry(name)
         if as_json:
             print_json(_described(entry))
@@ -34,6 +48,33 @@ def command(name: str | None, as_json: bool) -> int:
         click.echo("\n".join(_row(entry) for entry in CATALOGUE.values()))
         click.echo("\n`sliphook events NAME` shows the payload and what an answer may do.")
     return EXIT_OK
+
+
+def _show_agent(agent: str, name: str | None, as_json: bool) -> None:
+    from sliphook.adapters.dialects.known import DIALECTS
+
+    dialect = DIALECTS[agent]
+    entries = dialect.entries if name is None else (dialect.entry(find_entry(name).name),)
+    if as_json:
+        shown = [msgspec.to_builtins(entry) for entry in entries]
+        print_json(shown if name is None else shown[0])
+    else:
+        click.echo("\n".join(_in_agent(entry) for entry in entries))
+
+
+def _in_agent(entry: DialectEntry) -> str:
+    made_of = f" from {', '.join(entry.theirs)}" if entry.theirs else ""
+    lines = [f"{entry.ours:<20} {entry.how}{made_of}"]
+    said = [entry.limits] if entry.limits else []
+    said += [
+        f"{answer}: {effect.how}{f'. {effect.limits}' if effect.limits else ''}"
+        for answer, effect in entry.answers.items()
+    ]
+    indent = " " * 21
+    lines += [
+        textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent) for text in said
+    ]
+    return "\n".join(lines)
 
 
 def _row(entry: Entry) -> str:
