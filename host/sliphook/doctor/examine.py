@@ -13,14 +13,19 @@ from sliphook.files.toml import TomlError
 from sliphook.registry import Broken, Registered, Registry, RegistryError
 from sliphook.settings import Settings, read_settings, settings_file, with_settings
 
-from . import files, rules, system
+from . import agents, files, rules, system
 from .finding import Finding, Rule, Scene
 from .trial import start_all
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
 
-_AT_THE_MACHINE: Final[tuple[Rule, ...]] = (*files.RULES, system.sandbox, system.reaper)
+_AT_THE_MACHINE: Final[tuple[Rule, ...]] = (
+    *files.RULES,
+    system.sandbox,
+    system.reaper,
+    agents.hermes,
+)
 
 
 async def examine(

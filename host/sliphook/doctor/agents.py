@@ -1,0 +1,50 @@
+"""Rules about other agents, in which plugins can run."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from .finding import Finding, Scene
+
+_ENABLED: Final = re.compile(r"(?m)^\s+enabled:[ \t]*(\[[^\]]*\]|(?:\n\s*-[^\n]*)*)")
+"""`plugins.enabled` of Hermes's config.yaml, as a list in one line or in several."""
+
+
+def hermes(scene: Scene) -> Iterator[Finding]:
+    """Whether there is a Hermes Agent, and whether the bridge is in it and switched on."""
+    home = Path(scene.environ.get("HERMES_HOME") or Path.home() / ".hermes")
+    here = importlib.util.find_spec("hermes_cli") is not None
+    command = shutil.which("hermes", path=scene.environ.get("PATH", ""))
+    if not (here or command or (home / "config.yaml").is_file()):
+        return
+    if not here and not (home / "plugins" / "sliphook").is_dir():
+        yield _note(
+            "there is a Hermes, and no bridge in its environment or in its folder",
+            "pip install 'sliphook[hermes]' in the environment of Hermes (docs/hermes.md)",
+        )
+    elif not _is_enabled(home / "config.yaml"):
+        yield _note(
+            "there is a Hermes with the bridge, which is not switched on",
+            "hermes plugins enable sliphook --no-allow-tool-override",
+        )
+    else:
+        what = "the installed plugins run in Hermes"
+        yield Finding(area="system", level="ok", about="hermes", what=what)
+
+
+def _is_enabled(config: Path) -> bool:
+    try:
+        text = config.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    names = (re.findall(r"[\w./-]+", found) for found in _ENABLED.findall(text))
+    return any("sliphook" in one for one in names)
+
+
+def _note(what: str, do: str) -> Finding:
+    return Finding(area="system", level="note", about="hermes", what=what, do=do)
