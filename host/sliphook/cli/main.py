@@ -39,6 +39,11 @@ _COMMANDS: Final = {
     "disable": _Lazy("plugins.enable", "Do not start an installed plugin with agents.", "disable"),
     "trust": _Lazy("plugins.trust", "Accept a plugin whose file or whose wishes have changed."),
     "config": _Lazy("plugins.config", "Show or change the settings of an installed plugin."),
+    "attach": _Lazy(
+        "attached.attach", "Have the installed plugins work in another agent.", "attach"
+    ),
+    "detach": _Lazy("attached.attach", "Remove the plugins from another agent.", "detach"),
+    "hook": _Lazy("attached.hook", "Put one hook of another agent to the plugins."),
     "fire": _Lazy("authoring.fire", "Fire one hook or event at plugins, and show their answers."),
     "call": _Lazy("authoring.call", "Call one tool of a plugin."),
     "check": _Lazy(

@@ -1,0 +1,1 @@
+"""`sliphook attach`, `detach` and `hook`: the installed plugins in another agent."""

@@ -1,0 +1,130 @@
+"""`sliphook attach` and `detach`: write our hooks into an agent's configuration, or remove them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sliphook.cli.common import EXIT_OK, Failed
+from sliphook.cli.report import says
+
+if TYPE_CHECKING:
+    from sliphook.adapters.attached.configs import Change
+    from sliphook.adapters.dialects.dialect import Dialect
+    from sliphook.registry import Registered
+    from sliphook.settings import Settings
+
+agent_argument = click.argument("agent", metavar="AGENT")
+_project = click.option(
+    "--project", is_flag=True, help="The configuration of this folder's project."
+)
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_print = click.option("--print", "only_print", is_flag=True, help="Show the change, write nothing.")
+
+
+def dialect_of(agent: str) -> Dialect:
+    """The agent's table; a UsageError if there is no such agent."""
+    from sliphook.adapters.dialects.known import DIALECTS
+
+    if agent not in DIALECTS:
+        raise click.UsageError(f"there is no agent {agent!r}; there is {', '.join(DIALECTS)}")
+    return DIALECTS[agent]
+
+
+@click.command("attach")
+@agent_argument
+@_project
+@_print
+@_yes
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="Attach although the guard of this plugin can never be asked. May be given several times.",
+)
+def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tuple[str, ...]) -> int:
+    """Have the installed plugins work in AGENT: write hooks into its own configuration.
+
+    Only the events are written that installed plugins subscribe to, so run it again after an
+    installation. What it wrote before is replaced. The old file is kept beside the new one.
+    """
+    from sliphook.adapters.attached import configs
+    from sliphook.adapters.attached.build import build
+    from sliphook.adapters.dialects.subscribed import events_to_write, guarding, unaskable
+    from sliphook.errors import SliphookError
+    from sliphook.settings import read_settings
+
+    dialect = dialect_of(agent)
+    try:
+        plugins = _plugins(agent, read_settings())
+        manifests = [plugin.manifest for plugin in plugins]
+        for one in unaskable(dialect, manifests):
+            if one.plugin not in without:
+                raise Failed(
+                    f"{one.plugin} guards {one.entry}, and {dialect.title} could never ask it:"
+                    f" {one.why} To attach all the same: --without {one.plugin}"
+                )
+        events = events_to_write(dialect, manifests)
+        if not events:
+            raise Failed(f"no installed plugin subscribes to what {dialect.title} tells")
+        client = build([name for plugin in plugins for name in plugin.env])
+        path = configs.config_file(dialect, project=Path.cwd() if project else None)
+        closed = guarding(dialect, manifests)
+        change = configs.attached(dialect, path, client, events, closed)
+        if not client.compiled:
+            click.echo("no C compiler works here: a hook costs 20 ms instead of 2", err=True)
+        _carry_out(change, only_print=only_print, yes=yes)
+    except (SliphookError, OSError) as error:
+        raise Failed(str(error)) from None
+    if not only_print and dialect.config.trust:
+        click.echo(dialect.config.trust)
+    return EXIT_OK
+
+
+@click.command("detach")
+@agent_argument
+@_project
+@_print
+@_yes
+def detach(agent: str, project: bool, only_print: bool, yes: bool) -> int:
+    """Remove the hooks that `attach` wrote into AGENT's configuration, and nothing else."""
+    from sliphook.adapters.attached import configs
+    from sliphook.errors import SliphookError
+
+    dialect = dialect_of(agent)
+    try:
+        path = configs.config_file(dialect, project=Path.cwd() if project else None)
+        _carry_out(configs.detached(path), only_print=only_print, yes=yes)
+    except (SliphookError, OSError) as error:
+        raise Failed(str(error)) from None
+    return EXIT_OK
+
+
+def _plugins(agent: str, settings: Settings) -> list[Registered]:
+    """The enabled plugins that run in the agent."""
+    from sliphook.registry import Registered, Registry
+    from sliphook.settings import AgentSettings
+
+    wanted = settings.agents.get(agent, AgentSettings()).plugins
+    found = [one for one in Registry().read() if isinstance(one, Registered) and one.enabled]
+    return [one for one in found if wanted is None or one.name in wanted]
+
+
+def _carry_out(change: Change, *, only_print: bool, yes: bool) -> None:
+    """Show the change, ask, write it."""
+    from sliphook.adapters.attached import configs
+
+    diff = change.diff
+    if not diff:
+        click.echo(f"{says(str(change.path))} is as it should be")
+        return
+    click.echo("\n".join(says(line) for line in diff.splitlines()))
+    if only_print:
+        return
+    if not yes:
+        click.confirm(f"Write {says(str(change.path))}?", abort=True, err=True)
+    backup = configs.write(change)
+    kept = f"; the old file is {says(str(backup))}" if backup is not None else ""
+    click.echo(f"wrote {says(str(change.path))}{kept}")

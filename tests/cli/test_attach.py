@@ -1,0 +1,134 @@
+"""`sliphook attach`, `detach` and `hook`: what they write, what they refuse, what they leave alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sliphook.cli.main import main
+from tests.programs import Workshop
+
+THEIRS: dict[str, Any] = {
+    "model": "opus",
+    "hooks": {
+        "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./mine.sh"}]}]
+    },
+    "last": "ü",
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    return tmp_path / "claude" / "settings.json"
+
+
+def install(folder: Path, name: str, *subscriptions: dict[str, Any]) -> None:
+    program = Workshop(folder).program(name, subscriptions=subscriptions)
+    assert main(["install", str(program.path), "--yes"]) == 0
+
+
+def guard(folder: Path) -> None:
+    install(folder, "guard", {"event": "pre_tool_call", "on_failure": "closed"})
+
+
+def test_attached_and_detached_the_file_is_as_it_was(
+    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guard(tmp_path)
+    settings.parent.mkdir()
+    before = json.dumps(THEIRS, indent=4, ensure_ascii=False) + "\n"
+    settings.write_text(before)
+    settings.chmod(0o640)
+    assert main(["attach", "claude-code", "--yes"]) == 0
+    written = json.loads(settings.read_text())
+    theirs, ours = written["hooks"]["PreToolUse"]
+    assert theirs == THEIRS["hooks"]["PreToolUse"][0]
+    [handler] = ours["hooks"]
+    program, *words = handler.pop("command").split()
+    assert os.access(program, os.X_OK)
+    assert words == ["claude-code", "PreToolUse", "--closed"]
+    assert handler == {"type": "command", "timeout": 65, "onFailure": "block"}
+    assert ours["matcher"] == "*"
+    assert "PostToolUse" in written["hooks"]
+    assert "Notification" not in written["hooks"]
+    assert settings.with_name("settings.json.before-sliphook").read_text() == before
+    assert settings.stat().st_mode & 0o777 == 0o640
+    once = settings.read_text()
+    assert main(["attach", "claude-code", "--yes"]) == 0
+    assert settings.read_text() == once
+    assert "is as it should be" in capsys.readouterr().out
+    assert main(["detach", "claude-code", "--yes"]) == 0
+    assert settings.read_text() == before
+
+
+def test_a_file_that_is_not_there_and_a_change_that_is_only_shown(
+    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guard(tmp_path)
+    assert main(["attach", "claude-code", "--print"]) == 0
+    assert '"onFailure": "block"' in capsys.readouterr().out
+    assert not settings.exists()
+    assert main(["attach", "claude-code", "--yes"]) == 0
+    assert main(["detach", "claude-code", "--yes"]) == 0
+    assert json.loads(settings.read_text()) == {}
+
+
+def test_a_guard_that_can_never_be_asked(
+    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guard(tmp_path)
+    install(tmp_path, "filter", {"event": "pre_llm_call", "on_failure": "closed"})
+    assert main(["attach", "claude-code", "--yes"]) == 1
+    assert (
+        "filter guards pre_llm_call, and Claude Code could never ask it" in capsys.readouterr().err
+    )
+    assert main(["attach", "claude-code", "--yes", "--without", "filter"]) == 0
+    assert settings.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("[1]", "is no JSON object"), ("{", "is no JSON;"), ('{"hooks": []}', "has no hooks")],
+)
+def test_a_file_that_is_not_understood_is_left_alone(
+    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
+) -> None:
+    guard(tmp_path)
+    settings.parent.mkdir()
+    settings.write_text(text)
+    assert main(["attach", "claude-code", "--yes"]) == 1
+    assert why in capsys.readouterr().err
+    assert settings.read_text() == text
+
+
+def test_a_link_and_a_file_that_others_may_change(
+    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guard(tmp_path)
+    settings.parent.mkdir()
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text("{}")
+    settings.symlink_to(elsewhere)
+    assert main(["attach", "claude-code", "--yes"]) == 1
+    assert "is a link" in capsys.readouterr().err
+    settings.unlink()
+    settings.write_text("{}")
+    settings.chmod(0o666)
+    assert main(["attach", "claude-code", "--yes"]) == 1
+    assert "everybody may change" in capsys.readouterr().err
+
+
+def test_nothing_to_attach_and_no_such_agent(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["attach", "claude-code", "--yes"]) == 1
+    assert "no installed plugin subscribes" in capsys.readouterr().err
+    assert main(["attach", "claude"]) == 2
+    assert "there is no agent 'claude'; there is claude-code" in capsys.readouterr().err
