@@ -180,12 +180,9 @@ def _commands(item: Any) -> list[str]:
     if not isinstance(item, dict):
         return []
     fields = cast("dict[str, Any]", item)
-    inner = fields.get("hooks")
-    if isinstance(inner, list):
-        return [command for one in inner for command in _commands(one)]
-    return [
-        value for value in (fields.get("command"), fields.get("bash")) if isinstance(value, str)
-    ]
+    inner: list[Any] = fields["hooks"] if isinstance(fields.get("hooks"), list) else []
+    own = [value for value in (fields.get("command"), fields.get("bash")) if isinstance(value, str)]
+    return own + [command for one in inner for command in _commands(one)]
 
 
 def _take_out(document: dict[str, Any]) -> bool:
