@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from sliphook import HostError, PluginHost
 from sliphook.cli.chosen_plugins import choose, take_up
 from sliphook.cli.main import main
 from sliphook.settings import Settings
+from tests.programs import Workshop
 
 WAIT_S = 120.0
 
@@ -104,6 +107,51 @@ async def test_the_running_agent_goes_on_and_takes_up_the_changes(
             await take_up(host, chosen, told.append)
             assert host.plugins == []
     assert told == []
+    capsys.readouterr()
+
+
+ASKS = """
+if method == "tool/call":
+    request("q", "host/ask", session_id=params["session_id"], prompt="Where to?")
+    while True:
+        message = receive()
+        if message.get("id") == "q":
+            return json.dumps(message.get("result") or message["error"])
+"""
+
+
+async def test_a_grant_that_is_taken_away_holds_until_the_changes_are_taken_up(
+    home: Path, shop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe = shop.program(tools=["deploy"], uses=["ask"], on=ASKS, before="import json")
+
+    async def person(_: object) -> str:
+        return "Bonn"
+
+    with trio.fail_after(WAIT_S):
+        await sliphook("install", probe.path, "--yes", "--grant", "ask")
+        chosen = choose([], Settings())
+        async with (
+            PluginHost(chosen.specs, asker=person) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
+            assert main(["config", "probe", "--revoke", "ask"]) == 0
+            assert '"answer": "Bonn"' in (await turn.call_tool("deploy", {})).text()
+            (before,) = host.plugins
+            assert before.pid is not None
+            os.kill(before.pid, signal.SIGKILL)
+            while host.plugins[0].pid == before.pid:  # noqa: ASYNC110 - no event tells it
+                await trio.sleep(0.01)
+            assert '"answer": "Bonn"' in (await turn.call_tool("deploy", {})).text()
+            await take_up(host, chosen, print)
+            assert (await turn.call_tool("deploy", {})).text() == (
+                '{"code": -32003, "message": "the user has not granted \'ask\' to probe;'
+                ' to grant it: sliphook config probe --grant ask"}'
+            )
+            assert main(["config", "probe", "--grant", "ask"]) == 0
+            await take_up(host, chosen, print)
+            assert '"answer": "Bonn"' in (await turn.call_tool("deploy", {})).text()
     capsys.readouterr()
 
 

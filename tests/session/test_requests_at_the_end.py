@@ -33,10 +33,12 @@ async def test_every_request_at_shutdown_has_its_own_answer(shop: Workshop) -> N
             ask("t", "host/tools", tools=[{"name": "late"}])
             ask("i", "host/inject", session_id="s-0", text="x")
             ask("g", "host/interrupt", session_id="s-0", reason="x")
+            ask("s", "host/submit", session_key="main", text="x")
+            ask("r", "host/answer", session_id="s-0", question_id="q-0", choice="allow")
             ask("u", "of_tomorrow/do")
             send(method="host/log", params={"level": "info", "message": "last words"})
         """,
-        uses=["notify", "tools", "inject"],
+        uses=["notify", "tools", "inject", "submit", "approve"],
     )
     with trio.fail_after(WAIT_S):
         async with PluginHost(
@@ -52,6 +54,8 @@ async def test_every_request_at_shutdown_has_its_own_answer(shop: Workshop) -> N
         "t": {"code": -32001, "message": "host/tools after shutdown: the plugin is ending"},
         "i": {"code": -32002, "message": "no living session has the id s-0"},
         "g": {"code": -32003, "message": "host/interrupt needs 'interrupt' in the manifest's uses"},
+        "s": {"code": -32001, "message": "host/submit after shutdown: the plugin is ending"},
+        "r": {"code": -32001, "message": "host/answer after shutdown: the plugin is ending"},
         "u": {"code": -32601, "message": "there is no method 'of_tomorrow/do'"},
     }
     assert notices == [("probe", "info", "goodbye")]

@@ -496,8 +496,8 @@ async def test_when_it_is_ready() -> None:
 @says(
     "| in shutdown: from `shutdown` to `exit` | replies; `$/cancelRequest` for `shutdown`, if there"
     " is no reply within 1.5 s | a reply to a request that is still under way counts. `host/log`,"
-    " `host/notify`, `host/inject`, `host/interrupt` and `host/answer`: as before, so that a handler"
-    " of `turn_end` may ask. `host/tools` and `host/ask`: -32001 |",
+    " `host/notify`, `host/inject` and `host/interrupt`: as before, so that a handler of `turn_end`"
+    " may ask. `host/tools`, `host/submit`, `host/ask` and `host/answer`: -32001 |",
     "| after `exit`: standard input is at its end | nothing | what was written before the process"
     " ended is read: replies count, `host/log` is kept. A request gets no reply |",
     "Any request may be [cancelled](#cancel-and-interrupt), `ping` and `shutdown` too: each has a"
@@ -514,7 +514,7 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
     wire = Wire(
         tools=[{"name": name} for name in ("one", "two", "never")],
         answers={"tool/call": BY_HAND, "shutdown": BY_HAND},
-        uses=[*USES, "approve", "ask"],
+        uses=[*USES, "submit", "approve", "ask"],
     )
     wire.stays = True
     found: Fields = {}
@@ -544,7 +544,9 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
         assert asked["result"] == {"queued": True}
         here = {"session_id": session.session_id}
         asked = await wire.ask("host/answer", "3d", **here, question_id="q", choice="allow")
-        assert asked["result"] == {"taken": False}
+        assert asked["error"]["code"] == -32001
+        asked = await wire.ask("host/submit", "3f", session_key="main", text="x")
+        assert asked["error"]["code"] == -32001
         assert (await wire.ask("host/ask", "3e", **here, prompt="?"))["error"]["code"] == -32001
         assert (await wire.ask("unknown", 4))["error"]["code"] == -32601
         await wire.hears("exit")

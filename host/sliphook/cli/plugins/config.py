@@ -78,7 +78,11 @@ _SHOWN = ("config", "grants", "env", "servers", "timeout_cap_s", "sandbox", "ove
 )
 @json_option
 def command(name: str, as_json: bool, **options: Any) -> int:
-    """Show the settings of the plugin NAME, or change them. Takes effect with the next session."""
+    """Show the settings of the plugin NAME, or change them.
+
+    An agent that runs goes on with the old ones, grants too. A chat reads them at /new and by
+    /plugins reload, other agents read them when they are started.
+    """
     from sliphook.registry import Registry
     from sliphook.registry.settings_schema import line_of, settings_of
 

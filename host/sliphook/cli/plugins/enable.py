@@ -34,7 +34,7 @@ def uninstall(name: str, as_json: bool) -> int:
 @name_argument
 @json_option
 def enable(name: str, as_json: bool) -> int:
-    """Start the plugin NAME again, from the next session on."""
+    """Start the plugin NAME again: in a chat that runs at /new or by /plugins reload."""
     return _switch(name, as_json, to=True)
 
 
@@ -44,7 +44,7 @@ def enable(name: str, as_json: bool) -> int:
 def disable(name: str, as_json: bool) -> int:
     """Do not start the plugin NAME any more. A disabled guard guards nothing.
 
-    Takes effect with the next session.
+    An agent that runs keeps it: a chat until /new or /plugins reload, others until they end.
     """
     return _switch(name, as_json, to=False)
 

@@ -86,6 +86,8 @@ _PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
     )
 }
 LEVELS: Final = get_args(Level)
+_NOT_AT_THE_END: Final = frozenset({"host/tools", "host/submit", "host/ask", "host/answer"})
+"""What a plugin that is ending may not begin, perhaps as the user has taken the grant away."""
 _MESSAGE_CHARS = 2_000
 _FIELDS_CHARS = 500
 
@@ -225,7 +227,7 @@ class PluginRequests:
         ends = plugin.state is State.STOPPING and plugin.has_worked
         if not (plugin.ready or ends) or plugin.manifest is None:
             raise Refusal(ErrorCode.NOT_READY, f"{method} before the manifest was read")
-        if ends and method == "host/tools":
+        if ends and method in _NOT_AT_THE_END:
             raise Refusal(ErrorCode.NOT_READY, f"{method} after shutdown: the plugin is ending")
         use = METHOD_BY_NAME[method].grant
         assert use is not None, "every request of a plugin needs a grant"

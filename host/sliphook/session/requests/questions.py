@@ -7,7 +7,6 @@ from functools import partial
 import trio
 
 from sliphook.ids import new_id
-from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
 from sliphook.schemas import SchemaError
@@ -53,8 +52,6 @@ class PluginQuestions:
 
     def ask(self, session: Session, params: AskParams) -> DeferredReply | AskResult:
         """Ask the person; answered when the question is over."""
-        if self._plugin.state is State.STOPPING:
-            raise Refusal(ErrorCode.NOT_READY, "host/ask after shutdown: the plugin is ending")
         name, now_s = self._plugin.name, trio.current_time()
         if any(question.asked_by == name for question in open_questions(session)):
             raise Refusal(ErrorCode.BUSY, "another question of the plugin waits in this session")
