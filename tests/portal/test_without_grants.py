@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sliphook import Submission
 from sliphook.testing import FakePlugin, HostRefused
 from sliphook_sdk.protocol import Message, ModelRoute
 
@@ -48,14 +49,20 @@ def test_without_the_grant_nothing_happens(face: Face, granted: bool) -> None:
         happened.append("asked")
         return "Bonn"
 
+    def take(_: Submission) -> None:
+        happened.append("submitted")
+
+    def problem(_: str, message: str) -> None:
+        problems.append(message)
+
     async def story() -> None:
         async with (
             face.block(
                 face.host(
                     [plugin],
                     asker=face.own(person),
-                    on_submit=lambda _: happened.append("submitted"),
-                    on_problem=lambda _, message: problems.append(message),
+                    on_submit=take,
+                    on_problem=problem,
                 )
             ) as host,
             face.block(host.session()) as session,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.lowlevel
 from trio.testing import MockClock
 
 from sliphook import PluginHost, Submission
@@ -77,6 +78,15 @@ async def test_a_message_in_mid_question(
     async def asks() -> None:
         outcomes.append(await plugin.asks(session.session_id, timeout_s=200))
 
+    async def submits() -> None:
+        await plugin.hears("user_input_required")
+        for one in (plugin, other):
+            try:
+                result = await one.ask("host/submit", session_key="main", text="a")
+                statuses.append(result["status"])
+            except HostRefused as refused:
+                statuses.append(str(refused.code))
+
     with trio.fail_after(WAIT_S):
         async with (
             PluginHost(
@@ -87,17 +97,11 @@ async def test_a_message_in_mid_question(
             ) as host,
             host.session() as session,
             trio.open_nursery() as nursery,
+            session.turn("x"),
         ):
-            async with session.turn("x"):
-                nursery.start_soon(asks)
-                await plugin.hears("user_input_required")
-                for one in (plugin, other):
-                    try:
-                        result = await one.ask("host/submit", session_key="main", text="a")
-                        statuses.append(result["status"])
-                    except HostRefused as refused:
-                        statuses.append(str(refused.code))
-                await plugin.hears("user_input_received")
+            nursery.start_soon(asks)
+            nursery.start_soon(submits)
+            await plugin.hears("user_input_received")
     assert outcomes == [outcome]
     assert statuses[0] == status
     assert person.notes == (["asked"] if outcome == "answered" else ["asked", "withdrawn"])
@@ -209,7 +213,7 @@ async def test_floods_of_two_plugins_do_not_hold_each_other(autojump_clock: Mock
         async def one(method: str, params: dict[str, Any]) -> None:
             try:
                 result = await plugin.ask(method, **params)
-                found[plugin.manifest["name"]].append(f"{method} {sorted(result)[0]}")
+                found[plugin.manifest["name"]].append(f"{method} {min(result)}")
             except HostRefused as refused:
                 found[plugin.manifest["name"]].append(f"{method} {refused.code}")
 
@@ -218,9 +222,7 @@ async def test_floods_of_two_plugins_do_not_hold_each_other(autojump_clock: Mock
                 here = {"session_id": session_id}
                 nursery.start_soon(one, "host/ask", {**here, "prompt": "Where?"})
                 nursery.start_soon(one, "host/submit", {"session_key": "main", "text": "x"})
-                nursery.start_soon(
-                    one, "host/answer", {**here, "question_id": "q", "choice": "a"}
-                )
+                nursery.start_soon(one, "host/answer", {**here, "question_id": "q", "choice": "a"})
 
     with trio.fail_after(WAIT_S):
         async with (
@@ -231,7 +233,7 @@ async def test_floods_of_two_plugins_do_not_hold_each_other(autojump_clock: Mock
         ):
             for plugin in (loud, louder):
                 nursery.start_soon(floods, plugin, session.session_id)
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
             result = await quiet.ask("host/submit", session_key="main", text="hello")
             assert result["status"] == "queued"
             here = {"session_id": session.session_id}

@@ -7,6 +7,7 @@ import functools
 import math
 import os
 import signal
+import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -16,6 +17,7 @@ import click
 from sliphook.quoting import quote, visible_json
 
 if TYPE_CHECKING:
+    from sliphook.agent.ui.terminal import TerminalPerson
     from sliphook.plugin.spec import PluginSpec
     from sliphook_sdk.protocol import Entry
 
@@ -31,6 +33,7 @@ __all__ = [
     "did_you_mean",
     "find_entry",
     "json_option",
+    "person_at_terminal",
     "plugin_options",
     "print_json",
     "read_object",
@@ -233,6 +236,15 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise click.UsageError(f'{source} must be a JSON object, like \'{{"key": "value"}}\'')
     return cast("dict[str, Any]", value)
+
+
+def person_at_terminal() -> TerminalPerson | None:
+    """The user at the terminal; None if stdin or stderr is no terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    from sliphook.agent.ui.terminal import TerminalPerson  # rich is needed for a terminal only
+
+    return TerminalPerson()
 
 
 def print_json(value: Any) -> None:

@@ -33,8 +33,9 @@ async def fire_outside(
         )
     record = state.recorder.hook(name, payload) if state.recorder is not None else None
     fire = Fire(entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record)
-    fire.begin()
-    return await fire.wait()
+    with state.outside.under_way(payload.session_id):
+        fire.begin()
+        return await fire.wait()
 
 
 async def call_outside(
@@ -45,4 +46,5 @@ async def call_outside(
     if offer is None:
         names = ", ".join(one.name for one in known) or "none"
         raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {names}")
-    return await state.plugin_calls.call_tool(offer, params)
+    with state.outside.under_way(params.session_id):
+        return await state.plugin_calls.call_tool(offer, params)

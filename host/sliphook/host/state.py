@@ -30,7 +30,9 @@ from sliphook.session.host import Approver, Asker
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.reports import Callbacks, Reports
+from sliphook.session.requests.outside import Outside
 from sliphook.session.requests.plugin_requests import PluginRequests, Rates
+from sliphook.session.requests.questions import PluginQuestions
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
@@ -66,6 +68,7 @@ class HostState:
         reports: tells people of plugins.
         home: where the host was opened.
         sessions: the open ones, by id; a session enters and removes itself.
+        outside: what is put to plugins outside of them.
         tasks: runs the tasks of the open host.
     """
 
@@ -101,6 +104,7 @@ class HostState:
         self.deadlines = self.services.deadlines
         self.home = Home()
         self.sessions: dict[str, Session] = {}
+        self.outside = Outside()
         self._by_name: dict[str, Plugin] = {}
         self.reports = Reports(
             callbacks,
@@ -215,14 +219,15 @@ class HostState:
 
     def handlers(self, plugin: Plugin) -> Handlers:
         """What the plugin may call."""
+        rates = self._rates.setdefault(plugin, Rates())
         return PluginRequests(
             plugin,
             self.sessions,
-            self,
+            PluginQuestions(plugin, self, rates.questions, self.outside),
             self.reports,
             self.replace_tools,
             self._submissions.submit,
-            self._rates.setdefault(plugin, Rates()),
+            rates,
         ).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:

@@ -131,7 +131,7 @@ async def _ask(
     question.hearers = _may_answer(hooks, question) & set(_tell_required(hooks, turn, question))
     try:
         if person is not None:
-            await _ask_person(question, person)
+            await ask_person(question, person)
         elif question.hearers:
             latest = trio.current_time() + _FOR_PLUGINS_S
             question.scope.deadline = min(question.scope.deadline, latest)
@@ -145,7 +145,8 @@ async def _ask(
 
 # the agent's code: Ctrl+C must reach it as it would without the host
 @trio.lowlevel.disable_ki_protection
-async def _ask_person(question: OpenQuestion, person: AsksPerson) -> None:
+async def ask_person(question: OpenQuestion, person: AsksPerson) -> None:
+    """Settle the question by what the person says, unless it is settled before."""
     try:
         answer = await person()
         if answer is None:

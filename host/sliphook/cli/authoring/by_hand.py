@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from sliphook.cli.common import comment, did_you_mean
+from sliphook.cli.common import comment, did_you_mean, person_at_terminal
 from sliphook.cli.report import says
 from sliphook.cli.tracing import Tracing
 from sliphook_sdk.protocol.describe import example_of, example_to_send
@@ -61,14 +61,20 @@ def payload_with(given: Mapping[str, Any], struct: type[_P], *, of: str, option:
 async def named_plugins(
     plugins: Sequence[PluginSpec], tracing: Tracing, running: Interruptible
 ) -> AsyncGenerator[PluginHost]:
-    """An open host that runs these plugins alone, and shows their log on stderr."""
+    """An open host that runs these plugins alone, and shows their log and alerts on stderr.
+
+    What they ask, the person at the terminal answers; without one, a line says that none did.
+    """
     from sliphook import PluginHost
     from sliphook.host.admission import lacks_in_environment
 
+    person = person_at_terminal()
     with tracing.open() as sink:
         running.host = host = PluginHost(
             plugins,
+            asker=person.ask if person is not None else None,
             on_log=_show,
+            on_notify=_show,
             on_problem=_in_the_report,
             trace=sink,
             providers=_providers(),

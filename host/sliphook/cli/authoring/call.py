@@ -70,7 +70,10 @@ def command(
 ) -> int:
     """Call the tool TOOL, once, and show its answer.
 
-    Starts only the plugins of --plugin. `--json` prints {"tool", "plugin", "status", "content",
+    Starts only the plugins of --plugin. What a plugin asks meanwhile (`host/ask`) is
+    put to you at a terminal; else it is answered `nobody`, and a line says so.
+
+    `--json` prints {"tool", "plugin", "status", "content",
     "is_error", "data", "parts", "elapsed_ms", "error"}; the status is answered, error (the
     plugin sent an error in place of a result), timed_out, crashed, protocol_error, refused_answer,
     failed_to_start or no_such_tool. A result with is_error has the status answered.

@@ -64,7 +64,10 @@ def command(
 ) -> int:
     """Fire the hook or event EVENT at plugins, once, and show their answers.
 
-    Starts only the plugins of --plugin. `sliphook events EVENT` shows the fields of the payload.
+    Starts only the plugins of --plugin. What a plugin asks meanwhile (`host/ask`) is
+    put to you at a terminal; else it is answered `nobody`, and a line says so.
+
+    `sliphook events EVENT` shows the fields of the payload.
 
     The status of a plugin is answered, told (an event), not_subscribed, timed_out, not_asked,
     crashed, protocol_error, refused_answer or failed_to_start. Exit status: 0 all plugins have one

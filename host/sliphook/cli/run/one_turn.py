@@ -16,7 +16,7 @@ from sliphook.agent.models.base import Model
 from sliphook.agent.models.choice import Models, full_name
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.cli.chosen_plugins import look_who_is_there
-from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed, person_at_terminal
 from sliphook.cli.running import Interruptible
 from sliphook.trace.record import TraceSink
 
@@ -24,7 +24,6 @@ from .memory import Memory
 from .setup import PLATFORM, Setup, Told, here
 
 if TYPE_CHECKING:
-    from sliphook.agent.ui.terminal import TerminalPerson
     from sliphook.session.state import TurnOutcome
 
 PROGRESS_S: Final = 1.0
@@ -79,7 +78,7 @@ class _Run(Interruptible):
         self._memory = memory
         self._signalled = False
         self._shows_progress = shows_progress
-        self._person = _person()
+        self._person = person_at_terminal()
         self._session: Session | None = None
 
     def interrupt(self, reason: str) -> bool:
@@ -174,12 +173,3 @@ def _display(*, whole: bool) -> PlainDisplay:
     from sliphook.agent.ui.terminal import TerminalDisplay  # rich is needed for a terminal only
 
     return TerminalDisplay(whole=whole)
-
-
-def _person() -> TerminalPerson | None:
-    """The user at the terminal; None if stdin or stderr is no terminal."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
-    from sliphook.agent.ui.terminal import TerminalPerson
-
-    return TerminalPerson()

@@ -21,7 +21,6 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
-from sliphook.session.host import SessionHost
 from sliphook.session.reports import Progress, Reports
 from sliphook.session.session import Session
 from sliphook.transport.call import Call
@@ -59,7 +58,6 @@ from sliphook_sdk.protocol.shapes import Level
 from .questions import PluginQuestions
 
 P = TypeVar("P", bound=msgspec.Struct)
-Q = TypeVar("Q", AskParams, AnswerParams)
 
 
 class _LogLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +133,7 @@ class PluginRequests:
     Args:
         plugin: whose requests and notifications are handled.
         sessions: the open sessions, by id.
-        host: asks people.
+        questions: the plugin's questions to people.
         reports: shows people what the plugin says.
         replace_tools: replaces the plugin's tools of a session, or of all (None); returns why it
             does not, or None.
@@ -147,7 +145,7 @@ class PluginRequests:
         self,
         plugin: Plugin,
         sessions: Mapping[str, Session],
-        host: SessionHost,
+        questions: PluginQuestions,
         reports: Reports,
         replace_tools: Callable[[Plugin, str | None, Sequence[PluginTool]], str | None],
         submit: Callable[[Plugin, SubmitParams], SubmitResult],
@@ -158,7 +156,7 @@ class PluginRequests:
         self._reports = reports
         self._replace_tools = replace_tools
         self._submit = submit
-        self._questions = PluginQuestions(plugin, host, rates.questions)
+        self._questions = questions
         # one bound for `host/log` and `$/progress` together (protocol.md, Limits)
         self._lines = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = rates.notices
@@ -178,12 +176,8 @@ class PluginRequests:
             "host/interrupt": partial(
                 self._take, "host/interrupt", InterruptParams, self._interrupt
             ),
-            "host/ask": partial(
-                self._take, "host/ask", AskParams, self._in_session(self._questions.ask)
-            ),
-            "host/answer": partial(
-                self._take, "host/answer", AnswerParams, self._in_session(self._questions.answer)
-            ),
+            "host/ask": partial(self._take, "host/ask", AskParams, self._ask),
+            "host/answer": partial(self._take, "host/answer", AnswerParams, self._answer),
         }
         return Handlers(by_method, partial(self._reports.unknown, self._plugin))
 
@@ -218,8 +212,14 @@ class PluginRequests:
             return
         handle(params)
 
-    def _in_session(self, handle: Callable[[Session, Q], Any]) -> Callable[[Q], Any]:
-        return lambda params: handle(self._session(params.session_id), params)
+    def _ask(self, params: AskParams) -> Any:
+        session_id = params.session_id
+        if session_id in self._questions.outside and session_id not in self._sessions:
+            return self._questions.ask_outside(params)
+        return self._questions.ask(self._session(session_id), params)
+
+    def _answer(self, params: AnswerParams) -> Any:
+        return self._questions.answer(self._session(params.session_id), params)
 
     def _check_grant(self, method: str) -> None:
         plugin = self._plugin

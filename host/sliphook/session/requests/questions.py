@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import trio
@@ -10,7 +11,13 @@ from sliphook.ids import new_id
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
 from sliphook.schemas import SchemaError
-from sliphook.session.asking import AsksPerson, open_questions, open_turns, put_question
+from sliphook.session.asking import (
+    AsksPerson,
+    ask_person,
+    open_questions,
+    open_turns,
+    put_question,
+)
 from sliphook.session.host import Asker, AskRequest, SessionHost
 from sliphook.session.questions.form import Form, read_form
 from sliphook.session.questions.question import OpenQuestion, Settlement
@@ -35,6 +42,8 @@ from sliphook_sdk.protocol.limits import (
     MIN_TIMEOUT_S,
 )
 
+from .outside import Outside
+
 
 class PluginQuestions:
     """Handles `host/ask` and `host/answer` of one plugin.
@@ -43,41 +52,69 @@ class PluginQuestions:
         plugin: the plugin.
         host: asks the person.
         asked: how often it may.
+        outside: what is put to plugins outside any session.
     """
 
-    def __init__(self, plugin: Plugin, host: SessionHost, asked: RateLimit) -> None:
+    def __init__(
+        self, plugin: Plugin, host: SessionHost, asked: RateLimit, outside: Outside
+    ) -> None:
+        self.outside = outside
         self._plugin = plugin
         self._host = host
         self._asked = asked
 
     def ask(self, session: Session, params: AskParams) -> DeferredReply | AskResult:
         """Ask the person; answered when the question is over."""
+        question = self._question(params, open_questions(session))
+        turn = _open_turn(session, params)
+        if turn is None:
+            return AskResult(outcome="interrupted")
+        reply = _reply_to(question)
+        # not in the task, which begins later: an interrupt may come before
+        turn.questions.add(question)
+        self._host.start_soon(_put, session, turn, question, self._host.asker)
+        return reply
+
+    def ask_outside(self, params: AskParams) -> DeferredReply | AskResult:
+        """Ask the person who has called or fired by hand; no plugin is told of it."""
+        others = self.outside.questions(params.session_id)
+        question = self._question(params, others)
+        reply = _reply_to(question)
+        others.add(question)
+        self._host.start_soon(self._put_outside, params, question)
+        return reply
+
+    def _question(self, params: AskParams, others: Iterable[OpenQuestion]) -> OpenQuestion:
         name, now_s = self._plugin.name, trio.current_time()
-        if any(question.asked_by == name for question in open_questions(session)):
+        if any(one.asked_by == name and one.settled is None for one in others):
             raise Refusal(ErrorCode.BUSY, "another question of the plugin waits in this session")
         if not self._asked.allows(now_s):
             raise Refusal(ErrorCode.BUSY, f"more than {MAX_ASKS_PER_MINUTE} questions in a minute")
         timeout_s = ASK_TIMEOUT_S if params.timeout_s is None else params.timeout_s
-        form = _form_of(params, timeout_s)
-        turn = _open_turn(session, params)
-        if turn is None:
-            return AskResult(outcome="interrupted")
-        question = OpenQuestion(
+        return OpenQuestion(
             new_id(),
             "question",
             params.prompt,
-            form,
+            _form_of(params, timeout_s),
             call_id=params.call_id,
             asked_by=name,
             owner=name,
             deadline=now_s + timeout_s,
         )
-        reply = DeferredReply(partial(question.settle, "interrupted"))
-        question.on_settled = partial(_reply, reply)
-        # not in the task, which begins later: an interrupt may come before
-        turn.questions.add(question)
-        self._host.start_soon(_put, session, turn, question, self._host.asker)
-        return reply
+
+    # in a task of the host's: Ctrl+C is for the agent's own
+    @trio.lowlevel.enable_ki_protection
+    async def _put_outside(self, params: AskParams, question: OpenQuestion) -> None:
+        asker = self._host.asker
+        if asker is None:
+            question.settle("nobody")
+        else:
+            person = _person(asker, question, params.session_id, params.turn_id or "")
+            with question.scope:
+                async with self.outside.asking:
+                    await ask_person(question, person)
+        if question.give_up().outcome == "nobody":
+            self._host.asked_nobody(self._plugin, question.prompt)
 
     def answer(self, session: Session, params: AnswerParams) -> AnswerResult:
         """Answer an open question, if no one has."""
@@ -133,29 +170,33 @@ def _is_meant(turn: TurnState, params: AskParams) -> bool:
 async def _put(
     session: Session, turn: TurnState, question: OpenQuestion, asker: Asker | None
 ) -> None:
-    if asker is None:
-        person = None
-    else:
-        assert question.asked_by is not None
-        request = AskRequest(
-            session_id=session.session_id,
-            turn_id=turn.turn_id,
-            question_id=question.question_id,
-            call_id=question.call_id,
-            plugin=question.asked_by,
-            prompt=question.prompt,
-            form=question.form,
-        )
-        person = _protected(asker, request)
+    person = _person(asker, question, session.session_id, turn.turn_id) if asker else None
     await put_question(session.hooks, turn, question, person)
 
 
-def _protected(asker: Asker, request: AskRequest) -> AsksPerson:
+def _person(asker: Asker, question: OpenQuestion, session_id: str, turn_id: str) -> AsksPerson:
+    assert question.asked_by is not None
+    request = AskRequest(
+        session_id=session_id,
+        turn_id=turn_id,
+        question_id=question.question_id,
+        call_id=question.call_id,
+        plugin=question.asked_by,
+        prompt=question.prompt,
+        form=question.form,
+    )
+
     @trio.lowlevel.enable_ki_protection
     async def ask() -> object:
         return await asker(request)
 
     return ask
+
+
+def _reply_to(question: OpenQuestion) -> DeferredReply:
+    reply = DeferredReply(partial(question.settle, "interrupted"))
+    question.on_settled = partial(_reply, reply)
+    return reply
 
 
 def _reply(reply: DeferredReply, settled: Settlement) -> None:
