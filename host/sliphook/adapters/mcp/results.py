@@ -1,0 +1,39 @@
+"""Pure: what a server's result is for us: a text, parts and data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from sliphook_sdk import Part, ToolResult
+from sliphook_sdk.protocol.limits import MAX_RESULT_PARTS
+from sliphook_sdk.protocol.parts import shown, why_not
+
+
+def tool_result(content: list[dict[str, Any]], structured: Any, is_error: bool) -> ToolResult:
+    """The result of `tools/call`: its content blocks as parts, its structured content as data.
+
+    A block that cannot be a part becomes a text that says so. The model reads the structured
+    content as JSON if there is no block.
+    """
+    parts = [_part(block) for block in content[:MAX_RESULT_PARTS]]
+    left_out = len(content) - len(parts)
+    if left_out:
+        parts[-1] = Part(type="text", text=f"[{left_out + 1} more parts are left out]")
+    texts = [part.text or "" if part.type == "text" else f"[{shown(part)}]" for part in parts]
+    if not parts and structured is not None:
+        texts = [json.dumps(structured, ensure_ascii=False)]
+    if all(part.type == "text" for part in parts):
+        return ToolResult(content="\n".join(texts), data=structured, is_error=is_error)
+    return ToolResult(content="\n".join(texts), data=structured, is_error=is_error, parts=parts)
+
+
+def _part(block: dict[str, Any]) -> Part:
+    try:
+        part = msgspec.convert(block, Part)
+    except msgspec.ValidationError as exc:
+        return Part(type="text", text=f"[a part is left out: {exc}]")
+    why = why_not([part])
+    return part if why is None else Part(type="text", text=f"[a part is left out: {why}]")
