@@ -1,4 +1,4 @@
-"""`python -m sliphook.adapters.mcp NAME COMMAND [ARGS]`: the server that COMMAND starts, as NAME."""
+"""`python -m sliphook.adapters.mcp NAME COMMAND [ARGS]`: COMMAND's server, as the plugin NAME."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from .bridge import Bridge
 
 
 def main() -> None:
+    """Run the plugin until its host ends it."""
     if len(sys.argv) < 3:
         sys.exit("usage: python -m sliphook.adapters.mcp NAME COMMAND [ARGS]")
-    Bridge(sys.argv[1], sys.argv[2:]).plugin.run()
+    name, *command = sys.argv[1:]
+    del sys.argv[1:]  # else `run` takes them for a person's
+    Bridge(name, command).plugin.run()
 
 
 if __name__ == "__main__":

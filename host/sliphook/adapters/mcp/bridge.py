@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
@@ -27,7 +28,9 @@ class Bridge:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.plugin: sdk.Plugin = sdk.Plugin(name, version="0")
         self._name = name
-        self._server = StdioServerParameters(command=command[0], args=list(command[1:]))
+        self._server = StdioServerParameters(
+            command=command[0], args=list(command[1:]), env=dict(os.environ)
+        )
         self._ready: asyncio.Future[Client] | None = None
         self._ended = asyncio.Event()
         self._holder: asyncio.Task[None] | None = None
@@ -72,11 +75,11 @@ class Bridge:
 
     def _offered(self, client: Client, tool: Fitted) -> sdk.Tool:
         async def call(arguments: dict[str, Any], *, ctx: sdk.AsyncContext) -> sdk.ToolResult:
-            async def progress(done: float, total: float | None, message: str | None) -> None:
-                ctx.progress(message, min(1.0, max(0.0, done / total)) if total else None)
+            async def report(progress: float, total: float | None, message: str | None) -> None:
+                ctx.progress(message, min(1.0, max(0.0, progress / total)) if total else None)
 
             try:
-                result = await client.call_tool(tool.name, arguments, progress_callback=progress)
+                result = await client.call_tool(tool.name, arguments, progress_callback=report)
             except MCPError as exc:
                 raise sdk.ToolError(f"the MCP server {self._name}: {_in_a_line(exc)}") from exc
             blocks = [
@@ -107,8 +110,11 @@ async def _listed(client: Client) -> list[Offered]:
     return offered
 
 
-def _in_a_line(exc: Exception) -> str:
-    while isinstance(exc, ExceptionGroup) and exc.exceptions:
-        exc = exc.exceptions[0]
-    lines = str(exc).splitlines()
-    return (lines[0] if lines else type(exc).__name__)[: 4 * MAX_NAME_CHARS]
+def _in_a_line(exc: BaseException) -> str:
+    """What is wrong; of a group, what its first says."""
+    first = exc
+    while isinstance(first, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", first)
+        first = group.exceptions[0]
+    lines = str(first).splitlines()
+    return (lines[0] if lines else type(first).__name__)[: 4 * MAX_NAME_CHARS]

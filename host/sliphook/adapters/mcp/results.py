@@ -9,7 +9,7 @@ import msgspec
 
 from sliphook_sdk import Part, ToolResult
 from sliphook_sdk.protocol.limits import MAX_RESULT_PARTS
-from sliphook_sdk.protocol.parts import shown, why_not
+from sliphook_sdk.protocol.parts import why_not
 
 
 def tool_result(content: list[dict[str, Any]], structured: Any, is_error: bool) -> ToolResult:
@@ -22,12 +22,19 @@ def tool_result(content: list[dict[str, Any]], structured: Any, is_error: bool) 
     left_out = len(content) - len(parts)
     if left_out:
         parts[-1] = Part(type="text", text=f"[{left_out + 1} more parts are left out]")
-    texts = [part.text or "" if part.type == "text" else f"[{shown(part)}]" for part in parts]
+    texts = [text for part in parts if (text := _text(part)) is not None]
     if not parts and structured is not None:
         texts = [json.dumps(structured, ensure_ascii=False)]
     if all(part.type == "text" for part in parts):
         return ToolResult(content="\n".join(texts), data=structured, is_error=is_error)
     return ToolResult(content="\n".join(texts), data=structured, is_error=is_error, parts=parts)
+
+
+def _text(part: Part) -> str | None:
+    """What the model reads of a part that it does not take; None if that is only its kind."""
+    if part.type == "resource_link":
+        return f"{part.name}: {part.uri}"
+    return part.resource.text if part.resource is not None else part.text
 
 
 def _part(block: dict[str, Any]) -> Part:

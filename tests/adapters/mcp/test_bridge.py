@@ -1,0 +1,64 @@
+"""A server as a plugin, under the real host."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import trio
+
+from sliphook import PluginHost
+from tests.programs import WAIT_S, until
+
+PLAIN = [sys.executable, str(Path(__file__).parent / "servers" / "plain.py")]
+
+
+def bridged(folder: Path, *command: str) -> Path:
+    words = shlex.join([sys.executable, "-m", "sliphook.adapters.mcp", "plain", *command])
+    path = folder / "plain"
+    path.write_text(f"#!/bin/sh\nexec {words}\n")
+    path.chmod(0o755)
+    return path
+
+
+async def test_its_tools_are_those_of_a_plugin(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([bridged(tmp_path, *PLAIN)]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            added = await turn.call_tool("add", {"a": 2, "b": 3})
+            assert (added.result.content, added.result.data) == ("5", {"result": 5})
+            wrong = await turn.call_tool("add", {"a": "x", "b": 3})
+            assert wrong.result.is_error
+            shown = await turn.call_tool("picture", {})
+            assert shown.result.parts
+            assert [part.mime_type for part in shown.result.parts] == ["image/png"]
+
+
+async def test_an_interrupt_reaches_the_server(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    begun = tmp_path / "mark.begun"
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([bridged(tmp_path, *PLAIN)]) as host,
+            host.session(cwd=tmp_path) as session,
+        ):
+            async with session.turn("hello") as turn, trio.open_nursery() as nursery:
+                nursery.start_soon(turn.call_tool, "wait", {"mark": str(mark)})
+                await until(begun.exists)
+                session.interrupt("user_stop")
+            await until(mark.exists)
+
+
+async def test_a_server_that_dies_is_left_out(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([bridged(tmp_path, "sh", "-c", "echo rubbish; exit 3")]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("add", {"a": 2, "b": 3})
+            assert outcome.result.is_error
