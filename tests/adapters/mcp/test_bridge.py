@@ -10,6 +10,7 @@ import trio
 
 from sliphook import PluginHost
 from tests.programs import WAIT_S, until
+from tests.stubborn import lives
 
 PLAIN = [sys.executable, str(Path(__file__).parent / "servers" / "plain.py")]
 
@@ -62,3 +63,17 @@ async def test_a_server_that_dies_is_left_out(tmp_path: Path) -> None:
         ):
             outcome = await turn.call_tool("add", {"a": 2, "b": 3})
             assert outcome.result.is_error
+
+
+async def test_a_server_that_says_nothing_holds_nobody_and_is_ended(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    deaf = f"trap '' TERM; echo $$ > {own}; while :; do sleep 1000; done"
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([bridged(tmp_path, "bash", "-c", deaf)]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("add", {"a": 2, "b": 3})
+            assert outcome.result.is_error
+        await until(lambda: not lives(int(own.read_text())))

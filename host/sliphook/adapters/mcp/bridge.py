@@ -16,8 +16,11 @@ import sliphook_sdk as sdk
 from .names import MAX_NAME_CHARS, Fitted, Offered, fit
 from .results import tool_result
 
-CONNECT_S: Final = 8.0
-"""What a server may take to say what it is and list its tools; a plugin has 10 s to start."""
+CONNECT_S: Final = 4.0
+"""What a server may take to say what it is and list its tools.
+
+A plugin has 9 s to start, and to end a server that is deaf takes 4.5 s.
+"""
 MAX_PAGES: Final = 32
 TIMEOUT_S: Final = 30.0
 
