@@ -85,6 +85,8 @@ IMPURE: Final = frozenset(
 )
 
 SHARED: Final = ("protocol", "framing")
+PLUGINS: Final = ("sliphook.cli.demo.plugins.", "sliphook.adapters.mcp.bridge")
+"""Modules that run as a plugin's process, and so import what authors of plugins do."""
 """What the host may import of the SDK."""
 
 LONGEST: Final = 350
@@ -247,7 +249,7 @@ def test_the_host_takes_from_the_sdk_only_what_both_sides_share() -> None:
     taken = {
         imported.split(".")[1] if "." in imported else imported
         for module, path in modules.items()
-        if not module.startswith("sliphook.cli.demo.plugins.")  # those are plugins
+        if not module.startswith(PLUGINS)
         for imported in imports_of(module, path, sdk)
         if imported.split(".")[0] == "sliphook_sdk"
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .bridge import Bridge
+from .bridge import ServerPlugin
 
 
 def main() -> None:
@@ -13,7 +13,7 @@ def main() -> None:
         sys.exit("usage: python -m sliphook.adapters.mcp NAME COMMAND [ARGS]")
     name, *command = sys.argv[1:]
     del sys.argv[1:]  # else `run` takes them for a person's
-    Bridge(name, command).plugin.run()
+    ServerPlugin(name, command).plugin.run()
 
 
 if __name__ == "__main__":

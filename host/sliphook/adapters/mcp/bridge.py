@@ -25,7 +25,7 @@ MAX_PAGES: Final = 32
 TIMEOUT_S: Final = 30.0
 
 
-class Bridge:
+class ServerPlugin:
     """One server: its connection is held by one task, since its scopes belong to a task."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook_sdk import Part, ToolResult
+from sliphook_sdk.protocol import Part, ToolResult
 from sliphook_sdk.protocol.limits import MAX_RESULT_PARTS
 from sliphook_sdk.protocol.parts import why_not
 
