@@ -85,9 +85,10 @@ IMPURE: Final = frozenset(
 )
 
 SHARED: Final = ("protocol", "framing")
+"""What the host may import of the SDK."""
+
 PLUGINS: Final = ("sliphook.cli.demo.plugins.", "sliphook.adapters.mcp.bridge")
 """Modules that run as a plugin's process, and so import what authors of plugins do."""
-"""What the host may import of the SDK."""
 
 LONGEST: Final = 350
 """Lines of a module."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from sliphook_sdk.protocol import Part, ToolResult
 from sliphook_sdk.protocol.limits import MAX_RESULT_PARTS
 from sliphook_sdk.protocol.parts import why_not
+
+_PART: Final = msgspec.json.Decoder(Part)
 
 
 def tool_result(content: list[dict[str, Any]], structured: Any, is_error: bool) -> ToolResult:
@@ -39,7 +41,7 @@ def _text(part: Part) -> str | None:
 
 def _part(block: dict[str, Any]) -> Part:
     try:
-        part = msgspec.convert(block, Part)
+        part = _PART.decode(msgspec.json.encode(block))
     except msgspec.ValidationError as exc:
         return Part(type="text", text=f"[a part is left out: {exc}]")
     why = why_not([part])
