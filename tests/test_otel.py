@@ -168,6 +168,31 @@ async def test_every_part_of_a_session_has_its_span_and_plugins_can_continue_it(
     assert "traceparent" not in envelopes(kept, "initialize")[0]
 
 
+@pytest.mark.parametrize("who", ["substituted_by", "routed_by"])
+async def test_who_has_sent_or_answered_a_model_call_is_an_attribute(who: str) -> None:
+    exporter = InMemorySpanExporter()
+    with trio.fail_after(120):
+        async with (
+            PluginHost([], spans=OtelSpans(provider_with(SimpleSpanProcessor(exporter)))) as host,
+            host.session() as session,
+            session.turn("hi") as turn,
+        ):
+            await turn.pre_llm_call(provider="scripted", model="m-1", messages=[], tools=[])
+            turn.post_llm_call(
+                provider="scripted",
+                model="m-1",
+                response=Message(role="assistant", content="hello"),
+                finish_reason="stop",
+                usage=Usage(),
+                duration_ms=1.0,
+                **{who: "switch"},  # type: ignore[arg-type]
+            )
+    attributes = one(exporter.get_finished_spans(), "chat m-1").attributes or {}
+    assert {name: value for name, value in attributes.items() if name.startswith("sliphook")} == {
+        f"sliphook.{who}": "switch"
+    }
+
+
 async def test_a_hook_that_one_plugin_hears_takes_its_span_along_too() -> None:
     exporter, kept = InMemorySpanExporter(), Kept()
     guard = FakePlugin("guard", hooks={"user_prompt_submit": None})

@@ -126,6 +126,28 @@ def test_a_line(fields: dict[str, object], line: str) -> None:
     assert render_line(record(**fields), PLAIN) == line
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        (
+            "event/post_llm_call",
+            {"routed_by": "switch", "substituted_by": None},
+            "routed by switch",
+        ),
+        ("event/post_llm_call", {"substituted_by": "ca\x1b[2Jche"}, r"answered by ca\x1b[2Jche"),
+        ("hook/post_tool_call", {"substituted_by": "cache", "status": "ok"}, "answered by cache"),
+        ("event/post_llm_call", {"routed_by": None}, "event/post_llm_call"),
+        ("event/post_llm_call", {"routed_by": 5}, "event/post_llm_call"),
+    ],
+)
+def test_who_has_sent_or_answered_a_call_is_said(
+    method: str, params: dict[str, object], words: str
+) -> None:
+    body = msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params})
+    line = render_line(record(direction="to_plugin", method=method, body=body), PLAIN)
+    assert line.endswith(words)
+
+
 def test_without_unicode_the_arrows_are_ascii() -> None:
     line = render_line(record(direction="to_plugin", method="ping"), Style(unicode=False))
     assert line == "01:01:01.250 > guard        ping"

@@ -46,6 +46,14 @@ class Params(msgspec.Struct, frozen=True):
     source: str | None = None
     id: int | str | None = None
     still_running: bool | list[str] | None = None
+    substituted_by: str | None = None
+    routed_by: str | None = None
+
+    @property
+    def by(self) -> list[str]:
+        """Which plugins have changed who answers the call that is over, in words."""
+        said = {"answered by": self.substituted_by, "routed by": self.routed_by}
+        return [f"{what} {plugin}" for what, plugin in said.items() if plugin is not None]
 
 
 class Facts(msgspec.Struct, frozen=True):

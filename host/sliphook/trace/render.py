@@ -18,7 +18,7 @@ from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol.parts import size_of
 
 from .bodies import HEADER, LOST, OUTCOME_BODY, PartBody
-from .exchanges import confirms_cancel
+from .exchanges import confirms_cancel, facts_of
 from .record import TraceRecord
 
 __all__ = ["Style", "count", "duration", "render_body", "render_line", "size"]
@@ -45,6 +45,9 @@ _GREEN: Final = "32"
 _YELLOW: Final = "33"
 _BLUE: Final = "34"
 _CYAN: Final = "36"
+
+_OVER: Final = frozenset({"event/post_llm_call", "hook/post_tool_call", "event/post_tool_call"})
+"""The ends of calls, which say what plugins have changed."""
 
 _GOOD: Final = frozenset({"ok", "allow", "answered", "ready", "told", "none"})
 _DOUBTFUL: Final = frozenset(
@@ -197,6 +200,9 @@ def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
         yield from map(_part_words, parts)
     elif record.verdict is not None:
         yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
+    if record.method in _OVER and record.direction != "from_plugin":
+        for words in facts_of(record).params.by:
+            yield quote(words, _TEXT_CHARS), _CYAN
     if record.note is not None:
         yield quote(record.note, _TEXT_CHARS), None
     if record.kind in ("header", "lost"):

@@ -98,6 +98,22 @@ def test_spans_marks_and_processes() -> None:
     assert [mark.kind for mark in lane.marks] == ["event", "event", "event", "event", "wrong"]
 
 
+def test_who_has_sent_or_answered_a_call_is_shown() -> None:
+    trace = [
+        told("pre_llm_call", 0.1, call_index=1, model="gpt", **PLACE),
+        told("post_llm_call", 0.2, call_index=1, finish_reason="stop", routed_by="switch", **PLACE),
+        told("pre_llm_call", 0.3, call_index=2, model="gpt", **PLACE),
+        told("post_llm_call", 0.4, call_index=2, substituted_by="cache", **PLACE),
+        asked(2, 0.5, call_id="c", tool_name="shell", **PLACE),
+        asked(3, 0.6, "post_tool_call", call_id="c", status="ok", substituted_by="cache", **PLACE),
+    ]
+    spans = spans_of(trace)
+    assert [one.verdict for one in spans.models] == ["stop, routed by switch", "answered by cache"]
+    assert [one.verdict for one in spans.tools] == ["ok, answered by cache"]
+    assert "gpt · stop, routed by switch" in draw_svg(trace, "t")
+    assert "stop, routed by switch" in json.dumps(to_perfetto(trace))
+
+
 @pytest.mark.parametrize(
     ("late", "ended_s", "verdict"),
     [

@@ -101,7 +101,8 @@ class AgentSpans:
                 _known(self._models, call, trace.models, "model", params.model or "model", record)
             case "post_llm_call" | "llm_call_failed" if call in self._models:
                 if name == "post_llm_call":
-                    _finish(self._models[call], record, "good", params.finish_reason)
+                    words = [*filter(None, [params.finish_reason]), *params.by]
+                    _finish(self._models[call], record, "good", ", ".join(words) or None)
                 else:
                     _finish(self._models[call], record, "failed", params.kind)
             case "pre_tool_call" if params.call_id is not None:
@@ -115,6 +116,7 @@ class AgentSpans:
                 )
             case "post_tool_call" if params.call_id in self._tools:
                 status = str(params.status)
+                status = ", ".join([status, *params.by])
                 if params.still_running is True:
                     status += ", told to stop"
                 _finish(
