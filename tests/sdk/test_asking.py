@@ -135,6 +135,29 @@ def test_a_test_answers_for_the_person() -> None:
     assert (questions[0].prompt, questions[0].call_id) == ("Where to?", "c-1")
 
 
+@pytest.mark.parametrize("how", ["threads", "asyncio"])
+def test_an_answer_that_the_host_would_not_take_is_the_tests_fault(how: str) -> None:
+    plugin: Plugin[Any] = Plugin("deploy", uses=["ask"])
+    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
+
+    def deploy(ctx: Any) -> str:
+        return repr(ctx.ask("Where to?", schema))
+
+    async def awaits(ctx: Any) -> str:
+        return repr(await ctx.ask("Where to?", schema))
+
+    plugin.tool(name="deploy")(deploy if how == "threads" else awaits)
+    answers: list[object] = [{"sure": "yes"}, "yes", {"sure": True}]
+    with Harness(plugin, person=lambda _: answers.pop(0)) as harness:
+        with pytest.raises(
+            ValueError, match=r"^person: the answer {'sure': 'yes'} has a 'sure' tha"
+        ):
+            harness.call_tool("deploy")
+        with pytest.raises(ValueError, match=r"^person: the answer 'yes' is no object$"):
+            harness.call_tool("deploy")
+        assert "answered" in harness.call_tool("deploy").content
+
+
 def test_without_a_person_nobody_can_be_asked() -> None:
     with Harness(made()) as harness:
         assert harness.call_tool("deploy").content == repr(AskResult(outcome="nobody"))

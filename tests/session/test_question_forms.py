@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sliphook.schemas import SchemaError
 from sliphook.session.questions.form import YES_OR_NO, read_form
+from sliphook_sdk.testing.person import why_no_answer
 from tests.docs.protocol_sentences.says import limit, says
 
 WHERE = {
@@ -46,6 +49,21 @@ def test_an_object_of_flat_values() -> None:
     assert form.why_not({"server": "a"}) is not None
     assert form.why_not("a") is not None
     assert form.fields[1].why_not(4) is not None
+
+
+ANSWERS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).resolve().parents[1] / "vectors" / "answers_of_people.json").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("row", ANSWERS, ids=lambda row: json.dumps(row["schema"])[:60])
+def test_the_host_and_the_harness_take_the_same_answers(row: dict[str, Any]) -> None:
+    """The harness of Node reads the same file."""
+    form = read_form(row["schema"])
+    for fits in (True, False):
+        for answer in row["fits" if fits else "fits_not"]:
+            assert (form.why_not(answer) is None) == fits, answer
+            assert (why_no_answer(answer, row["schema"]) is None) == fits, answer
 
 
 def test_one_value() -> None:

@@ -14,6 +14,7 @@
 import { HostRefused, NotConnected } from "./errors.js";
 import { hint } from "./nearest.js";
 import { Call } from "./peer.js";
+import { whyNoAnswer } from "./person.js";
 import { Plugin } from "./plugin.js";
 import { CATALOGUE, ErrorCode, GRANTS, LIMITS, USES } from "./protocol.js";
 import { SAMPLES } from "./samples.js";
@@ -74,6 +75,7 @@ class Harness {
   #service;
   #granted;
   #person;
+  #misfit;
   #seq = 0;
   #closed = false;
   #common;
@@ -181,6 +183,7 @@ class Harness {
       throw new CallCancelled(`${method} was cancelled`);
     } finally {
       clearTimeout(timer);
+      this.#throwMisfit();
     }
   }
 
@@ -194,11 +197,22 @@ class Harness {
     if (failed !== undefined) throw new PluginError(failed.message);
   }
 
+  /** Throw what the test's `person` has answered that is no answer. */
+  #throwMisfit() {
+    const misfit = this.#misfit;
+    this.#misfit = undefined;
+    if (misfit !== undefined) throw misfit;
+  }
+
   /** What comes of a question of the plugin's: what the test's `person` says. */
   async #answer(question) {
     if (this.#person === undefined) return { outcome: "nobody", answer: null };
     const answer = (await this.#person(question)) ?? null;
-    return { outcome: answer === null ? "declined" : "answered", answer };
+    if (answer === null) return { outcome: "declined", answer };
+    const why = whyNoAnswer(answer, question.schema);
+    if (why === undefined) return { outcome: "answered", answer };
+    this.#misfit = new TypeError(`person: the answer ${JSON.stringify(answer)} ${why}`);
+    throw this.#misfit;
   }
 
   /** The host for a handler's `ctx`: keeps each message, and grants what `granted` holds. */

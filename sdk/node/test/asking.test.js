@@ -1,9 +1,11 @@
 // `ctx.ask` and `plugin.host.ask`: answered later, withdrawn with the call.
 
 import assert from "node:assert/strict";
+import fs from "node:fs";
 import { test } from "node:test";
 
 import { Plugin } from "../src/index.js";
+import { whyNoAnswer } from "../src/person.js";
 import { harness } from "../src/testing.js";
 import { toolCall, withChild } from "./child.js";
 
@@ -126,6 +128,28 @@ test("a test answers for the person", async () => {
     ],
   );
   await played.close();
+});
+
+test("an answer that the host would not take is the test's fault", async () => {
+  const plugin = new Plugin("deploy", { uses: ["ask"] }).tool("deploy", async (args, ctx) =>
+    JSON.stringify(await ctx.ask("Sure?", { schema: { type: "boolean" } })),
+  );
+  const answers = ["yes", true];
+  const played = await harness(plugin, { person: () => answers.shift() });
+  await assert.rejects(played.callTool("deploy"), {
+    name: "TypeError",
+    message: 'person: the answer "yes" is no boolean',
+  });
+  assert.match((await played.callTool("deploy")).content, /answered/);
+  await played.close();
+});
+
+test("the harness takes the same answers as the host", () => {
+  const file = new URL("../../../tests/vectors/answers_of_people.json", import.meta.url);
+  for (const { schema, fits, fits_not: fitsNot } of JSON.parse(fs.readFileSync(file))) {
+    for (const answer of fits) assert.equal(whyNoAnswer(answer, schema), undefined);
+    for (const answer of fitsNot) assert.notEqual(whyNoAnswer(answer, schema), undefined);
+  }
 });
 
 test("without a person nobody can be asked", async () => {

@@ -21,7 +21,10 @@ export interface HarnessOptions {
   granted?: readonly Uses[];
   /** the project's folder; if left out, payloads have one that does not exist */
   cwd?: string;
-  /** answers what the plugin asks; null declines. Nobody can be asked if left out */
+  /**
+   * answers what the plugin asks; null declines. What does not fit the question's schema is a
+   * TypeError of the call. Nobody can be asked if left out
+   */
   person?: (question: AskParams) => unknown;
 }
 

@@ -81,7 +81,8 @@ class Harness:
             granted: the uses that the user grants; requests that need another one are refused.
             cwd: the project's folder; if None, payloads have one that does not exist.
             person: answers what the plugin asks (`host/ask`): gets the question, returns the
-                answer, or None to decline. If it is None, no one can be asked.
+                answer, or None to decline. An answer that does not fit the question's schema is a
+                ValueError of the call. If it is None, no one can be asked.
 
         Raises:
             PluginError: `on_start` raised.
@@ -282,6 +283,9 @@ class Harness:
         finally:
             if timer is not None:
                 timer.cancel()
+            misfit, self._link.misfit = self._link.misfit, None
+            if misfit is not None:
+                raise misfit
         if call.cancelled:
             raise CallCancelled(f"{ready.handler.name} was cancelled, and answered all the same")
         return answer

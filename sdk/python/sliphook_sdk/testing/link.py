@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sliphook_sdk.errors import HostRefused
 from sliphook_sdk.protocol import METHOD_BY_NAME, AskParams, ErrorCode, LogParams
 
+from .person import why_no_answer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -26,6 +28,9 @@ _RESULTS: Final[dict[str, dict[str, Any]]] = {
 class HarnessLink:
     """Keeps each message, and says yes to what is granted.
 
+    Attributes:
+        misfit: what `person` has answered that is no answer; the test is at fault.
+
     Args:
         sent: gets the method and params of each message but lines of the log.
         logs: gets the lines of the log.
@@ -44,6 +49,7 @@ class HarnessLink:
         self._logs = logs
         self._granted = granted
         self._person = person
+        self.misfit: ValueError | None = None
 
     def grants(self, use: Uses, manifest: Manifest) -> bool:
         """The plugin asks for it, and the user grants it."""
@@ -69,7 +75,13 @@ class HarnessLink:
             if self._person is None:
                 return {"outcome": "nobody"}
             answer = self._person(params)
-            return {"outcome": "declined" if answer is None else "answered", "answer": answer}
+            if answer is None:
+                return {"outcome": "declined"}
+            why = why_no_answer(answer, params.schema)
+            if why is not None:
+                self.misfit = ValueError(f"person: the answer {answer!r} {why}")
+                raise self.misfit
+            return {"outcome": "answered", "answer": answer}
         return _RESULTS.get(method, {})
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
