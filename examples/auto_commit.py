@@ -10,7 +10,7 @@ plugin = Plugin("auto-commit", version="1.0.0", description="Commits what each t
 
 
 def git(ctx: Context, *args: str) -> str:
-    """What git prints; nothing if it fails, or outside of a repository."""
+    """What git prints; nothing if it fails, or if the folder is not the top of a repository."""
     if ctx.cwd is None or not (ctx.cwd / ".git").exists():
         return ""
     ran = ctx.run(["git", *args], timeout_s=60)

@@ -42,7 +42,9 @@ def to_this_machine(call: PreLlmCall, *, ctx: Context) -> Answer:
 def start(settings: Settings, ctx: Context) -> None:
     """Start the server, and wait until it takes connections; it ends with this plugin."""
     nothing = subprocess.DEVNULL
-    running.append(subprocess.Popen(shlex.split(settings.command), stdin=nothing, stdout=nothing))
+    if not running or running[-1].poll() is not None:  # else it is still loading its model
+        command = shlex.split(settings.command)
+        running.append(subprocess.Popen(command, stdin=nothing, stdout=nothing))
     while running[-1].poll() is None and not ctx.wait(0.1):  # no longer than the call lasts
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", settings.port), timeout=1).close()

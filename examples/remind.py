@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Reminders: `/remind 20 look at the build` gives the model that message in 20 minutes."""
+"""Reminders: `/remind 20 look at the build` gives the model that message in 20 minutes.
+
+A reminder is forgotten when the agent ends before.
+"""
 
 import threading
 

@@ -185,7 +185,7 @@ async def test_who_has_sent_or_answered_a_model_call_is_an_attribute(who: str) -
                 finish_reason="stop",
                 usage=Usage(),
                 duration_ms=1.0,
-                **{who: "switch"},  # type: ignore[arg-type]
+                **{who: "switch"},
             )
     attributes = one(exporter.get_finished_spans(), "chat m-1").attributes or {}
     assert {name: value for name, value in attributes.items() if name.startswith("sliphook")} == {

@@ -201,8 +201,8 @@ def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     elif record.verdict is not None:
         yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
     if record.method in _OVER and record.direction != "from_plugin":
-        for words in facts_of(record).params.by:
-            yield quote(words, _TEXT_CHARS), _CYAN
+        for by in facts_of(record).params.by:
+            yield quote(by, _TEXT_CHARS), _CYAN
     if record.note is not None:
         yield quote(record.note, _TEXT_CHARS), None
     if record.kind in ("header", "lost"):
