@@ -79,6 +79,7 @@ def code() -> str:
         "GRANTS": {
             method.name: method.grant for method in protocol.METHODS if method.grant is not None
         },
+        "NULL_FITS": sorted(protocol.NULL_FITS),
         "ANSWER_FIELDS": [field.encode_name for field in msgspec.structs.fields(protocol.Answer)],
     }
     exports = [f"export const {name} = {_rows(value)};" for name, value in parts.items()]
@@ -104,6 +105,7 @@ def declarations() -> str:
         "Uses": get_args(protocol.Uses),
         "Level": get_args(shapes.Level),
         "AlertLevel": get_args(shapes.AlertLevel),
+        "ToolKind": get_args(shapes.ToolKind),
         "Decision": get_args(protocol.Decision),
         "OnFailure": get_args(protocol.OnFailure),
     }

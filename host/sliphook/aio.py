@@ -41,6 +41,7 @@ from sliphook.portal.task_caller import Awaits, AwaitsFor, do_in, enter, leave, 
 from sliphook.session.host import Approver, Asker, AskRequest
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.results import ToolOutcome, Verdict
+from sliphook_sdk.protocol import ToolKind
 
 from .host import host as trio_host
 from .session import session as trio_session
@@ -84,6 +85,7 @@ class Turn(TurnFace):
         model_call_id: str | None = None,
         run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
+        tool_kind: ToolKind | None = None,
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`; `run` is awaited in asyncio; an interrupt cancels it."""
         own = partial(have_caller_do, run) if run is not None else None
@@ -94,6 +96,7 @@ class Turn(TurnFace):
             model_call_id=model_call_id,
             run=own,
             input_schema=input_schema,
+            tool_kind=tool_kind,
         )
         return await wait_for(self.portal, call, self.block)
 

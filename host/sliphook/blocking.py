@@ -45,6 +45,7 @@ from sliphook.portal.proxies import Face, HostSettings, Opens, delivered
 from sliphook.portal.thread_caller import Waits, WaitsFor, enter, leave, wait_for
 from sliphook.session.host import ApprovalRequest, AskRequest
 from sliphook.session.results import ToolOutcome, Verdict
+from sliphook_sdk.protocol import ToolKind
 
 from .host import host as trio_host
 from .session import session as trio_session
@@ -84,6 +85,7 @@ class Turn(TurnFace):
         model_call_id: str | None = None,
         run: Callable[[dict[str, Any]], object] | None = None,
         input_schema: dict[str, Any] | None = None,
+        tool_kind: ToolKind | None = None,
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`.
 
@@ -98,6 +100,7 @@ class Turn(TurnFace):
             model_call_id=model_call_id,
             run=own,
             input_schema=input_schema,
+            tool_kind=tool_kind,
         )
         return wait_for(self.portal, call, self.block)
 

@@ -85,6 +85,15 @@ def _short(value: Any) -> str:
     return json.dumps(value)
 
 
+def test_the_agent_says_what_its_own_tools_do_and_not_what_a_plugins_does() -> None:
+    calls = [one.params for one in walked("completed") if one.name.endswith("_tool_call")]
+    assert {(call["tool_name"], call["tool_kind"]) for call in calls} == {
+        ("ship", None),
+        ("delegate", "agent"),
+        ("look", "read"),
+    }
+
+
 def unfit(message: Received) -> list[str]:
     """How a payload differs from the catalogue: in its fields, their types or their order."""
     entry = CATALOGUE[message.name]

@@ -37,8 +37,8 @@ async def _look(_: dict[str, Any]) -> str:
 
 
 OWN = [
-    AgentTool(name=name, description="", input_schema={"type": "object"}, run=do)
-    for name, do in (("sleep", _sleep), ("look", _look))
+    AgentTool(name="sleep", description="", input_schema={"type": "object"}, run=_sleep),
+    AgentTool(name="look", description="", input_schema={"type": "object"}, run=_look, kind="read"),
 ]
 
 

@@ -104,6 +104,22 @@ def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(
     assert sent["timeout_s"] == 7
 
 
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [('"fetch"', "not_subscribed"), ('"shell"', "answered"), ("null", "answered")],
+)
+def test_a_subscription_to_a_kind_of_tools(
+    sliphook: Sliphook, shop: Workshop, kind: str, status: str
+) -> None:
+    subscription = {**SUBSCRIBED, "match": {"tool_kind": "shell"}}
+    path = asked(shop, "return None", subscription=subscription)
+    payload = '{"tool_name":"Bash","tool_kind":' + kind + "}"
+    report = sliphook(
+        "fire", "pre_tool_call", "--payload", payload, "--plugin", path, "--json"
+    ).json()
+    assert [one["status"] for one in report["plugins"]] == [status]
+
+
 def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, shop: Workshop) -> None:
     path = answering(
         shop,

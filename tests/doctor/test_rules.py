@@ -316,6 +316,12 @@ FIRST = GUARD | {"replaces": True, "priority": 100}
             REPLACER | {"match": {"tool_name": "read_*"}},
             False,
         ),
+        # a tool whose kind nobody says is for both
+        (
+            FIRST | {"match": {"tool_kind": "shell"}},
+            REPLACER | {"match": {"tool_kind": "read"}},
+            True,
+        ),
     ],
 )
 def test_a_guard_that_does_not_see_what_a_later_plugin_replaces(

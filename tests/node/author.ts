@@ -22,6 +22,7 @@ plugin.hook(
   { match: { tool_name: ["shell"] }, onFailure: "closed", replaces: true },
   async (call, ctx) => {
     const name: string = call.tool_name;
+    if (call.tool_kind === "read") return null;
     ctx.sessions.get(ctx.sessionId).n += 1;
     ctx.log("info", `${name} in ${ctx.config.city}`);
     if (ctx.signal.aborted) return;
@@ -31,6 +32,7 @@ plugin.hook(
     return deny("no");
   },
 );
+plugin.hook("pre_tool_call", { match: { tool_kind: ["shell", "mcp"] } }, () => deny("no"));
 plugin.hook("stop", (stop) => (stop.stop_count === 0 ? continueWith("go on") : null));
 plugin.on("turn_end", (turn) => turn.outcome === "interrupted");
 plugin.hook("pre_llm_call", { replaces: true, attempts: true }, (call, ctx) => {

@@ -151,7 +151,10 @@ def test_it_finds_the_same_subscription_in_the_way_as_the_python_sdk(tmp_path: P
 
     def claim() -> Claim:
         fields = random.sample(["tool_name", "origin", "session_key"], random.randint(0, 2))
-        return Claim({field: globs() for field in fields}, random.random() < 0.7)
+        match = {field: globs() for field in fields}
+        if random.random() < 0.3:
+            match["tool_kind"] = random.choice([["shell"], ["s*", "read"], ["*"]])
+        return Claim(match, random.random() < 0.7)
 
     cases = [[claim() for _ in range(random.randint(1, 4))] for _ in range(500)]
     expected = [Order(CATALOGUE["pre_tool_call"], case).in_the_way(len(case) - 1) for case in cases]

@@ -66,6 +66,27 @@ def test_null_never_matches() -> None:
     assert subscribe("stop", match={"platform": "*"}).matches(payload("stop", platform=""))
 
 
+def test_a_kind_that_nobody_says_fits_every_pattern_so_that_no_guard_is_passed_by() -> None:
+    for event in ("pre_tool_call", "post_tool_call"):
+        route = subscribe(event, match={"tool_kind": ["shell", "f*"]})
+        kinds = ("shell", "fetch", "read", "other", None)
+        fit = [kind for kind in kinds if route.matches(payload(event, tool_kind=kind))]
+        assert fit == ["shell", "fetch", None]
+    both = subscribe(match={"tool_kind": "shell", "origin": "agent"})
+    assert not both.matches(payload(tool_kind=None, origin="me"))
+
+
+def test_a_kind_that_there_is_not_is_refused_by_name() -> None:
+    assert refused_subscription(match={"tool_kind": "bash"}).endswith(
+        "match.tool_kind: the pattern 'bash' can fit nothing: tool_kind is one of shell, read, write,"
+        " edit, fetch, search, agent, mcp, other"
+    )
+    assert refused_subscription("pre_llm_call", match={"tool_kind": "shell"}).endswith(
+        "match names 'tool_kind', which is no string field of pre_llm_call; there are session_key,"
+        " platform, user_id, cwd, provider, model"
+    )
+
+
 def test_fields_of_a_few_words_can_be_matched() -> None:
     route = subscribe("post_tool_call", match={"status": ["error", "timed_out"]})
     assert route.matches(payload("post_tool_call", status="error"))
@@ -156,7 +177,7 @@ def test_free_text_and_new_ids_are_looked_at_in_the_handler(event: str, field: s
         ("agent_loop_stopped", "reason"),
         ("turn_end", "outcome"),
         ("subagent_stop", "status"),
-        ("post_tool_call", "tool_name, origin, status, substituted_by"),
+        ("post_tool_call", "tool_name, tool_kind, origin, status, substituted_by"),
     ],
 )
 def test_what_is_told_inside_an_interrupt_is_chosen_by_few_fields(event: str, fields: str) -> None:

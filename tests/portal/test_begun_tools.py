@@ -97,6 +97,35 @@ def test_a_call_that_is_allowed_is_ended_by_the_agent(face: Face) -> None:
 
 
 @faces
+def test_the_agent_says_what_the_tool_does(face: Face) -> None:
+    plugin = FakePlugin(
+        "ear",
+        hooks={"pre_tool_call": None},
+        subscriptions=[
+            {"event": "pre_tool_call", "match": {"tool_kind": ["shell", "edit"]}},
+            {"event": "post_tool_call", "mode": "event"},
+        ],
+    )
+
+    async def story(_: Any, turn: Any) -> None:
+        for kind in ("shell", "read", None):
+            run = face.own(ran)
+            await face.got(turn.call_tool("x", {}, run=run, tool_kind=kind))
+        for kind in ("edit", "other", None):
+            call = await face.got(turn.begin_tool("y", {}, tool_kind=kind))
+            await face.got(call.end())
+        for method in (turn.begin_tool, turn.call_tool):
+            with pytest.raises(ValueError, match=r"tool_kind is 'bash'; it must be one of shell, "):
+                await face.got(method("x", {}, tool_kind="bash"))
+
+    in_a_turn(face, story, plugin)
+    before = [(one.tool_name, one.tool_kind) for one in plugin.payloads("pre_tool_call")]
+    assert before == [("x", "shell"), ("x", None), ("y", "edit"), ("y", None)]
+    after = [one.tool_kind for one in plugin.payloads("post_tool_call")]
+    assert after == ["shell", "read", None, "edit", "other", None]
+
+
+@faces
 def test_a_call_that_is_denied_is_over(face: Face) -> None:
     plugin = ear(hooks={"pre_tool_call": {"decision": "deny", "reason": "not today"}})
 

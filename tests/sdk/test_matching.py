@@ -38,6 +38,10 @@ def call(**fields: object) -> PreToolCall:
         ({"tool_name": "a.c"}, {"tool_name": "abc"}, False),
         ({"tool_name": "[ab]"}, {"tool_name": "a"}, False),
         ({"tool_name": "?"}, {"tool_name": "é"}, True),
+        ({"tool_kind": "shell"}, {"tool_kind": "shell"}, True),
+        ({"tool_kind": ["read", "edit"]}, {"tool_kind": "shell"}, False),
+        ({"tool_kind": "shell"}, {"tool_kind": None}, True),
+        ({"tool_kind": "shell", "cwd": "*"}, {"tool_kind": None, "cwd": None}, False),
         ({"tool_name": "s*", "platform": "api"}, {"tool_name": "shell", "platform": "cli"}, False),
     ],
 )
@@ -54,7 +58,7 @@ def test_patterns_are_those_of_a_shell_without_classes(pattern: str, name: str) 
 
 def test_the_fields_that_hold_names_and_words() -> None:
     common = ("session_key", "platform", "user_id", "cwd")
-    assert match_fields(CATALOGUE["pre_tool_call"]) == (*common, "tool_name", "origin")
+    assert match_fields(CATALOGUE["pre_tool_call"]) == (*common, "tool_name", "tool_kind", "origin")
     assert match_fields(CATALOGUE["stop"]) == common
     assert match_fields(CATALOGUE["turn_end"]) == ("outcome",)
 

@@ -88,6 +88,11 @@ def _chosen(found: list[Claim], sets: dict[str, list[set[str | None]]], child: b
         # null fits no pattern
         ([{"session_key": ["*"]}], ALL, None),
         ([{"session_key": ["*"]}], {"session_key": ["main"]}, 0),
+        # null fits every pattern of a kind, so that it is no way past one
+        ([{"tool_kind": ["*"]}], ALL, 0),
+        ([{"tool_kind": ["shell", "read"]}], {"tool_kind": ["shell"]}, 0),
+        ([{"tool_kind": ["shell"]}], {"tool_kind": ["shell", "read"]}, None),
+        ([{"tool_kind": ["shell"]}], ALL, None),
         # one field can be evaded, so the other does not matter
         ([{"tool_name": ["*"], "origin": ["agent"]}], {"tool_name": ["shell"]}, None),
         ([{"tool_name": ["*"], "origin": ["agent"]}], {"origin": ["agent"]}, 0),

@@ -158,7 +158,7 @@ def test_a_field_that_is_no_string_cannot_be_matched() -> None:
         "handler() cannot match 'duration_ms': post_tool_call has no such string field; it "
         "has tool_name, "
     )
-    assert message.endswith("tool_name, origin, status, substituted_by")
+    assert message.endswith("tool_name, tool_kind, origin, status, substituted_by")
 
 
 def test_a_name_stands_once() -> None:

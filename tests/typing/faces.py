@@ -64,7 +64,7 @@ def without_blocks(plugins: list[PluginSpec]) -> None:
     host: blocking.PluginHost = blocking.PluginHost(plugins, open_wait_s=0).enter()
     session: blocking.Session = host.session(on_interrupt=stop).enter()
     turn: blocking.Turn = session.turn("tidy up").enter()
-    call: blocking.BegunTool = turn.begin_tool("shell", {"command": "ls"})
+    call: blocking.BegunTool = turn.begin_tool("shell", {"command": "ls"}, tool_kind="shell")
     if call.outcome is None:
         outcome: ToolOutcome = call.end(shell(call.arguments))
         print(outcome.error)

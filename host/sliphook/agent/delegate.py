@@ -48,6 +48,7 @@ def delegate_tool(run: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Age
         " report. Several may work at the same time.",
         input_schema=_SCHEMA,
         run=run,
+        kind="agent",
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from sliphook.agent.models.base import Model
 from sliphook.agent.ui.display import Display
-from sliphook_sdk.protocol import AlertLevel, ModelTool
+from sliphook_sdk.protocol import AlertLevel, ModelTool, ToolKind
 
 from .conversation import Conversation
 
@@ -28,12 +28,14 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
         description: the description for the model.
         input_schema: JSON Schema of the arguments.
         run: takes the arguments and returns the result (see `Turn.call_tool`).
+        kind: what it does, for guards that match `tool_kind`; None: it is not said.
     """
 
     name: str
     description: str
     input_schema: dict[str, Any]
     run: Callable[[dict[str, Any]], Awaitable[object]]
+    kind: ToolKind | None = None
 
 
 class Ending(msgspec.Struct, frozen=True):

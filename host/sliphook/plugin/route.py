@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sliphook_sdk.protocol import Entry, Globs, Kind, OnFailure, Payload
+from sliphook_sdk.protocol import NULL_FITS, Entry, Globs, Kind, OnFailure, Payload
 from sliphook_sdk.protocol.reach import Claim, Order, TooManySteps
 
 from .checks import ManifestError
@@ -69,11 +69,14 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def matches(self, payload: Payload) -> bool:
         """True if every pattern matches the payload as this subscription gets it.
 
-        Null never matches.
+        Null never matches, except in the fields of NULL_FITS.
         """
         for pattern in self.patterns:
             value = getattr(payload, pattern.field)
-            if not isinstance(value, str) or not pattern.globs.fits(value):
+            if isinstance(value, str):
+                if not pattern.globs.fits(value):
+                    return False
+            elif pattern.field not in NULL_FITS:
                 return False
         return True
 

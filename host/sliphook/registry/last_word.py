@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.route import Route
+from sliphook_sdk.protocol import NULL_FITS
 
 _WILD: Final = frozenset("*?[")
 
@@ -86,11 +87,14 @@ def _says_closed(plugin: Ordered, route: Route) -> bool:
 
 
 def _may_both_match(one: Route, other: Route) -> bool:
-    """False if a field has to be one text for the one and another for the other."""
+    """False if a field has to be one text for the one and another for the other.
+
+    In a field of NULL_FITS null suits both.
+    """
     theirs = {pattern.field: pattern for pattern in other.patterns}
     for ours in one.patterns:
         their = theirs.get(ours.field)
-        if their is None:
+        if their is None or ours.field in NULL_FITS:
             continue
         for texts, globs in ((ours.texts, their.globs), (their.texts, ours.globs)):
             plain = not any(_WILD & set(text) for text in texts)

@@ -13,18 +13,21 @@ from typing import Any, cast, get_args
 __all__ = ["check_each", "check_number", "check_text", "check_texts", "check_word"]
 
 
-def check_word(what: str, given: object, words: Any) -> None:
+def check_word(what: str, given: object, words: Any, *, none: bool = False) -> None:
     """Check a word of a fixed set.
 
     Args:
         what: the argument's name.
         given: its value.
         words: the `Literal` of what it may be.
+        none: None is allowed too.
 
     Raises:
         ValueError: it is none of them; the message names all.
     """
     known = get_args(words)
+    if none and given is None:
+        return
     if not isinstance(given, str) or given not in known:
         raise ValueError(f"{what} is {given!r}; it must be one of {', '.join(known)}")
 

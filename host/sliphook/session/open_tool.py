@@ -7,7 +7,7 @@ from typing import Any, Literal
 import trio
 
 from sliphook.transport.call import Call
-from sliphook_sdk.protocol import ToolResult
+from sliphook_sdk.protocol import ToolKind, ToolResult
 
 ToolStatus = Literal["ok", "error", "denied", "cancelled", "timed_out"]
 
@@ -20,12 +20,14 @@ class OpenTool:
         call_id: str,
         model_call_id: str | None,
         name: str,
+        kind: ToolKind | None,
         origin: str,
         arguments: dict[str, Any],
     ) -> None:
         self.call_id = call_id
         self.model_call_id = model_call_id
         self.name = name
+        self.kind = kind
         self.origin = origin
         self.arguments = arguments
         self.started = False
@@ -65,6 +67,7 @@ class OpenTool:
             "call_id": self.call_id,
             "model_call_id": self.model_call_id,
             "tool_name": self.name,
+            "tool_kind": self.kind,
             "origin": self.origin,
             "arguments": self.arguments,
         }

@@ -16,7 +16,7 @@ from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
 from sliphook.wire.json_value import NotPlainJson, copied, plain
-from sliphook_sdk.protocol import ToolResult
+from sliphook_sdk.protocol import ToolKind, ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
 from .asking import approve
@@ -47,6 +47,7 @@ class BegunTool:
         name: str,
         arguments: dict[str, Any],
         model_call_id: str | None,
+        kind: ToolKind | None,
         *,
         own: bool,
     ) -> None:
@@ -58,7 +59,7 @@ class BegunTool:
         self._offer = None if own else hooks.host.plugin_calls.find(name, hooks.state.session_id)
         origin = self._offer.plugin if self._offer is not None else "agent"
         # not the model's id, which may be missing
-        self._tool = OpenTool(new_id(), model_call_id, name, origin, arguments)
+        self._tool = OpenTool(new_id(), model_call_id, name, kind, origin, arguments)
         self._context: Sequence[Context] = ()
         self._has_opened = False
         self._settled: trio.Event | None = None
@@ -288,11 +289,12 @@ async def call_tool(
     name: str,
     arguments: dict[str, Any],
     model_call_id: str | None,
+    kind: ToolKind | None,
     run: Callable[[dict[str, Any]], Awaitable[object]] | None,
     input_schema: dict[str, Any] | None,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    call = BegunTool(hooks, turn, name, arguments, model_call_id, own=run is not None)
+    call = BegunTool(hooks, turn, name, arguments, model_call_id, kind, own=run is not None)
     await call.begin(input_schema)
     if call.outcome is None:
         await (call.run() if run is None else call.run_own(run))

@@ -11,6 +11,7 @@ import trio
 
 from sliphook.errors import HostError, TurnOpen
 from sliphook.ids import new_id
+from sliphook_sdk.protocol import ToolKind
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
 from .arguments import check_text, check_word
@@ -163,6 +164,7 @@ class Turn(LlmCalls):
         model_call_id: str | None = None,
         run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
+        tool_kind: ToolKind | None = None,
     ) -> ToolOutcome:
         """Make one tool call, with all its checks and hooks.
 
@@ -175,19 +177,23 @@ class Turn(LlmCalls):
             run: runs the agent's own tool, and returns what a tool of the Python SDK may return:
                 a `ToolResult`, a text, None, a value for JSON. None: the tool is a plugin's.
             input_schema: the schema of the agent's own tool.
+            tool_kind: what the tool does, for guards that match it; None: it is not known, and then
+                they are asked too.
 
         Returns:
             What the model reads. A plugin's fault, an unknown tool and arguments that do not fit
             are results too, never exceptions.
 
         Raises:
+            ValueError: there is no such kind.
             trio.Cancelled: the turn was interrupted, before or while this waited. A task outside
                 the turn's block, which nothing may cancel, gets the status `cancelled`.
         """
         check_text("name", name)
         check_text("model_call_id", model_call_id, none=True)
+        check_word("tool_kind", tool_kind, ToolKind, none=True)
         own = run, input_schema
-        return await call_tool(self.hooks, self, name, arguments, model_call_id, *own)
+        return await call_tool(self.hooks, self, name, arguments, model_call_id, tool_kind, *own)
 
     async def begin_tool(
         self,
@@ -197,6 +203,7 @@ class Turn(LlmCalls):
         model_call_id: str | None = None,
         own: bool = True,
         input_schema: dict[str, Any] | None = None,
+        tool_kind: ToolKind | None = None,
     ) -> BegunTool:
         """Begin a tool call which the agent ends itself: `call_tool` in two halves.
 
@@ -208,13 +215,16 @@ class Turn(LlmCalls):
             model_call_id: the model's own id of the call.
             own: the tool is the agent's; False: a plugin's.
             input_schema: the schema of the agent's own tool.
+            tool_kind: what the tool does, for guards that match it; None: it is not known, and then
+                they are asked too.
 
         Raises:
-            trio.Cancelled: as `call_tool`.
+            ValueError, trio.Cancelled: as `call_tool`.
         """
         check_text("name", name)
         check_text("model_call_id", model_call_id, none=True)
-        call = BegunTool(self.hooks, self, name, arguments, model_call_id, own=own)
+        check_word("tool_kind", tool_kind, ToolKind, none=True)
+        call = BegunTool(self.hooks, self, name, arguments, model_call_id, tool_kind, own=own)
         await call.begin(input_schema)
         return call
 

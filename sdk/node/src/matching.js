@@ -1,16 +1,19 @@
 // Which handlers a message is for, by the rules that the host uses to choose plugins.
 
-import { LIMITS } from "./protocol.js";
+import { LIMITS, NULL_FITS } from "./protocol.js";
 
-/** The `match` of a subscription, as a function: true if all fields fit; null does not. */
+/**
+ * The `match` of a subscription, as a function: true if all fields fit. Null does not, except in the
+ * fields of NULL_FITS.
+ */
 export function matcher(match = {}) {
   const patterns = Object.entries(match).map(([field, globs]) => [
     field,
     [globs].flat().map((glob) => [...glob]),
   ]);
   return (payload) =>
-    patterns.every(
-      ([field, globs]) => typeof payload[field] === "string" && fitsAny(globs, payload[field]),
+    patterns.every(([field, globs]) =>
+      typeof payload[field] === "string" ? fitsAny(globs, payload[field]) : NULL_FITS.includes(field),
     );
 }
 

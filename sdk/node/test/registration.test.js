@@ -225,6 +225,12 @@ test("patterns of match", () => {
   ])
     assert.equal(matcher({ tool_name: globs })({ tool_name: text }), fits, `${globs} ${text}`);
   assert.equal(matcher({ tool_name: "*" })({ tool_name: null }), false);
+  const ofShells = matcher({ tool_kind: "shell" });
+  const kinds = ["shell", "read", null, undefined];
+  assert.deepEqual(
+    kinds.map((tool_kind) => ofShells({ tool_kind })),
+    [true, false, true, true],
+  );
 });
 
 test("routes and attempts", () => {

@@ -25,7 +25,7 @@ type Nothing = null | undefined | void;
 
 /** Patterns (`*` and `?`), or lists of them, for string fields of the payload. */
 export type Match<Payload> = {
-  [Field in keyof Payload as Payload[Field] extends string | null ? Field : never]?:
+  [Field in keyof Payload as Payload[Field] extends string | null | undefined ? Field : never]?:
     string | readonly string[];
 };
 

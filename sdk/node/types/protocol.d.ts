@@ -10,6 +10,8 @@ export type Level = "debug" | "info" | "warning" | "error";
 
 export type AlertLevel = "info" | "warning" | "error";
 
+export type ToolKind = "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other";
+
 export type Decision = "allow" | "deny" | "ask";
 
 export type OnFailure = "open" | "closed";
@@ -420,6 +422,8 @@ export interface PreToolCall extends Payload {
   model_call_id: string | null;
   /** the tool */
   tool_name: string;
+  /** what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of these; null: the agent does not say */
+  tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
   /** the plugin that owns the tool, or `agent` */
   origin: string;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
@@ -436,6 +440,8 @@ export interface PostToolCall extends Payload {
   model_call_id: string | null;
   /** the tool */
   tool_name: string;
+  /** what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of these; null: the agent does not say */
+  tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
   /** the plugin that owns the tool, or `agent` */
   origin: string;
   /** the tool did begin to run */

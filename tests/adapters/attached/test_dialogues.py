@@ -102,6 +102,21 @@ def test_a_whole_session(client: Client, install: Install, agents: Callable[...,
     wait_for(lambda: not daemons(Path(os.environ["XDG_RUNTIME_DIR"])))
 
 
+def test_a_guard_of_a_kind(client: Client, install: Install, agents: Callable[..., Agent]) -> None:
+    no = 'if method == "hook/pre_tool_call":\n    return {"decision": "deny", "reason": "no"}'
+    shells = {"event": "pre_tool_call", "match": {"tool_kind": "shell"}}
+    guard = install(subscriptions=[shells, {"event": "post_tool_call"}], on=no)
+    agent = agents(client)
+    agent.hook("UserPromptSubmit", prompt="go")
+    seen = {
+        name: agent.hook("PreToolUse", closed=True, tool_name=name, **bash(f"t-{name}", "x")).json
+        for name in ("Bash", "Read", "TodoWrite", "of_tomorrow")
+    }
+    assert [name for name, said in seen.items() if said] == ["Bash", "of_tomorrow"]
+    kinds = [one["tool_kind"] for one in guard.params("hook/pre_tool_call")]
+    assert kinds == ["shell", None]
+
+
 def test_what_a_person_is_asked(
     client: Client, install: Install, agents: Callable[..., Agent]
 ) -> None:

@@ -61,6 +61,21 @@ def test_every_event_of_the_table_can_be_read_and_has_its_words(dialect: Dialect
     assert {*dialect.life, *dialect.turns, *dialect.guards} <= set(dialect.readers)
 
 
+def test_the_shell_of_every_agent_is_a_shell_and_what_is_not_known_has_no_kind() -> None:
+    shells = {
+        "claude-code": "Bash",
+        "codex": "Bash",
+        "gemini": "run_shell_command",
+        "copilot": "bash",
+        "cursor": "Shell",
+    }
+    for name, dialect in DIALECTS.items():
+        assert dialect.tools.kind(shells[name]) == "shell"
+        assert dialect.tools.kind("of_tomorrow") is None
+    assert DIALECTS["claude-code"].tools.kind("mcp__files__read") == "mcp"
+    assert DIALECTS["claude-code"].tools.kind("TodoWrite") == "other"
+
+
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

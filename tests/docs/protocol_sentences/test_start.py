@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook.trace import FileTrace
-from sliphook_sdk.protocol import RESERVED_PLUGINS, Manifest, Message, ModelTool
+from sliphook_sdk.protocol import RESERVED_PLUGINS, Manifest, Message, ModelTool, ToolKind
 from tests.docs.test_protocol_examples import message
 from tools import manifest_faults
 
@@ -211,17 +211,21 @@ async def test_to_be_told_of_a_hook() -> None:
         ({"tool_name": "shell", "cwd": "/a*c"}, True),
         ({"tool_name": None}, True),
         ({"user_id": "*"}, False),
+        ({"tool_kind": "shell"}, True),
+        ({"tool_kind": "read"}, False),
+        ({"tool_kind": ["read", "s*"]}, True),
+        ({"tool_kind": "shell", "user_id": "*"}, False),
     ],
 )
 @says(
     "`match`: the fields are strings of the payload's top level that hold a name or a word, for"
-    " example `tool_name`, `source` or `origin`.",
+    " example `tool_name`, `tool_kind` or `origin`.",
     "Each field has one pattern, or a list of patterns of which any may match; every field must"
     " match.",
     "A pattern of null is absent.",
     "`*` is any text, also across `/`, and also none; `?` is one character; upper and lower case"
     " differ.",
-    "A payload's value of null never matches;",
+    "A payload's value of null never matches, except as `tool_kind`:",
 )
 async def test_match(match: Fields, asked: bool) -> None:
     wire = Wire(subscriptions=[{"event": "pre_tool_call", "match": match}])
@@ -230,7 +234,7 @@ async def test_match(match: Fields, asked: bool) -> None:
         host.session(cwd="/a/b/c") as session,
         session.turn("x") as turn,
     ):
-        await turn.call_tool("shell", {}, run=own)
+        await turn.call_tool("shell", {}, run=own, tool_kind="shell")
     assert bool(wire.sent("hook/pre_tool_call")) is asked
 
 
@@ -254,8 +258,8 @@ async def test_fields_that_match_may_not_name() -> None:
 
 
 @says(
-    "one of more than 1,024 characters fits every pattern, so that a guard is asked rather than"
-    " passed by.",
+    "that, and a value of more than 1,024 characters, fits every pattern, so that a guard is asked"
+    " rather than passed by.",
 )
 @limit("a value that patterns are compared with")
 async def test_a_long_value_is_asked_about() -> None:
@@ -265,6 +269,30 @@ async def test_a_long_value_is_asked_about() -> None:
             async with host.session(platform="x" * size) as session, session.turn("x") as turn:
                 await turn.call_tool("shell", {}, run=own)
             assert len(wire.sent("hook/pre_tool_call")) == asked
+
+
+@says(
+    "A payload's value of null never matches, except as `tool_kind`: that, and a value of more than"
+    " 1,024 characters, fits every pattern, so that a guard is asked rather than passed by.",
+    "null: the agent does not say",
+)
+async def test_a_guard_of_a_kind_is_asked_if_the_kind_is_unknown() -> None:
+    deny = {"decision": "deny", "reason": "no shells tonight"}
+    guard = Wire(
+        subscriptions=[{"event": "pre_tool_call", "match": {"tool_kind": "shell"}}],
+        answers={"hook/pre_tool_call": deny},
+    )
+    async with turn_of(guard) as (turn, _):
+        cases: tuple[tuple[ToolKind | None, str], ...] = (
+            (None, "denied"),
+            ("read", "ok"),
+            ("other", "ok"),
+            ("shell", "denied"),
+        )
+        for kind, status in cases:
+            outcome = await turn.call_tool("any", {}, run=own, tool_kind=kind)
+            assert outcome.status == status, kind
+    assert [one["tool_kind"] for one in guard.params("hook/pre_tool_call")] == [None, "shell"]
 
 
 @says(

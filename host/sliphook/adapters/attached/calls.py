@@ -129,7 +129,10 @@ class Calls:
         _current.set(call)
         try:
             call.begun = begun = await call.turn.begin_tool(
-                told.tool_name, told.arguments, model_call_id=told.model_call_id
+                told.tool_name,
+                told.arguments,
+                model_call_id=told.model_call_id,
+                tool_kind=told.tool_kind,
             )
         except Exception:
             _log.exception("a tool call could not be begun")

@@ -190,7 +190,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
                 event=event,
                 session_id="",
                 tool_name="",
-                tool_kind="other",
+                tool_kind=None,
                 origin="agent",
                 arguments={},
             )

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-ToolKind = Literal["shell", "read", "write", "edit", "fetch", "search", "agent", "mcp", "other"]
-"""What a tool does, whatever its agent calls it."""
+from sliphook_sdk.protocol import ToolKind
 
 
 class Happening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -63,14 +62,14 @@ class OfTool(Happening, frozen=True, kw_only=True):
 
     Attributes:
         tool_name: as the agent calls it.
-        tool_kind: what it does.
+        tool_kind: what it does; None if that is not known.
         origin: `agent`, or `mcp:SERVER`.
         arguments: what it is called with.
         model_call_id: the model's own id of the call; None if the agent does not say.
     """
 
     tool_name: str
-    tool_kind: ToolKind
+    tool_kind: ToolKind | None
     origin: str
     arguments: dict[str, Any]
     model_call_id: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from .told import ToolKind
+from sliphook_sdk.protocol import ToolKind
 
 
 class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,12 +22,12 @@ class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
     mcp_prefix: str = ""
     mcp_separator: str = ""
 
-    def kind(self, name: str) -> ToolKind:
-        """What the tool does; `other` if that is not known."""
+    def kind(self, name: str) -> ToolKind | None:
+        """What the tool does; None if that is not known: then guards of any kind are asked."""
         known = self.kinds.get(name)
         if known is not None:
             return known
-        return "mcp" if self.mcp_prefix and name.startswith(self.mcp_prefix) else "other"
+        return "mcp" if self.mcp_prefix and name.startswith(self.mcp_prefix) else None
 
     def origin(self, name: str) -> str:
         """`mcp:SERVER` where the name says so, else `agent`."""
@@ -56,6 +56,18 @@ CLAUDE = ToolNames(
         "LS": "search",
         "Agent": "agent",
         "Task": "agent",
+        "ListMcpResourcesTool": "mcp",
+        "ReadMcpResourceTool": "mcp",
+        "TaskOutput": "shell",
+        "TaskStop": "shell",
+        "AskUserQuestion": "other",
+        "EnterPlanMode": "other",
+        "ExitPlanMode": "other",
+        "TaskCreate": "other",
+        "TaskGet": "other",
+        "TaskList": "other",
+        "TaskUpdate": "other",
+        "TodoWrite": "other",
     },
     mcp_prefix="mcp__",
     mcp_separator="__",
@@ -70,6 +82,7 @@ CODEX = ToolNames(
         "web_search": "search",
         "spawn_agent": "agent",
         "multi_agent_v1wait_agent": "agent",
+        "update_plan": "other",
     },
     mcp_prefix="mcp__",
     mcp_separator="__",
@@ -88,6 +101,8 @@ GEMINI = ToolNames(
         "grep_search": "search",
         "search_file_content": "search",
         "list_directory": "search",
+        "ask_user": "other",
+        "write_todos": "other",
     },
     mcp_prefix="mcp_",
     mcp_separator="_",
@@ -112,6 +127,8 @@ COPILOT = ToolNames(
         "grep": "search",
         "rg": "search",
         "task": "agent",
+        "ask_user": "other",
+        "report_intent": "other",
     },
 )
 

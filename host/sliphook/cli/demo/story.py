@@ -96,6 +96,7 @@ async def play(
             "required": ["command"],
         },
         run=shell,
+        kind="shell",
     )
     host = PluginHost(
         stage.plugins,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .answers import Answer, Decision
 from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
-from .globs import Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
+from .globs import NULL_FITS, Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
 from .manifest import (
     HEAVY_FIELDS,
     NAME_PATTERNS,
@@ -67,6 +67,7 @@ from .shapes import (
     ModelTool,
     Payload,
     ToolCallRequest,
+    ToolKind,
     ToolResult,
     ToolSpec,
     Usage,
@@ -78,6 +79,7 @@ __all__ = [
     "METHODS",
     "METHOD_BY_NAME",
     "NAME_PATTERNS",
+    "NULL_FITS",
     "RESERVED_COMMANDS",
     "RESERVED_PLUGINS",
     "SUBSTITUTES",
@@ -129,6 +131,7 @@ __all__ = [
     "Subscription",
     "ToolCallParams",
     "ToolCallRequest",
+    "ToolKind",
     "ToolResult",
     "ToolSpec",
     "ToolsParams",

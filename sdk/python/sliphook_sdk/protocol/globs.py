@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .catalogue import Entry
+
+NULL_FITS: Final = frozenset({"tool_kind"})
+"""The fields of which null fits every pattern; of all others it fits none.
+
+A guard that matches one is asked if the agent does not say, rather than passed by.
+"""
 
 _GROUP_STATES = 1_024
 """States of the patterns that are followed together: numbers of 128 bytes."""
@@ -156,6 +162,9 @@ def _words(annotation: Any) -> tuple[str, ...]:
     if get_origin(annotation) is Annotated:
         return _words(get_args(annotation)[0])
     args = get_args(annotation)
+    if get_origin(annotation) is Union:
+        some = [arg for arg in args if arg is not type(None)]
+        return _words(some[0]) if len(some) == 1 else ()
     is_words = get_origin(annotation) is Literal and all(isinstance(arg, str) for arg in args)
     return args if is_words else ()
 

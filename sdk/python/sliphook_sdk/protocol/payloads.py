@@ -12,6 +12,7 @@ from .shapes import (
     AlertLevel,
     Inflight,
     LateEnd,
+    OfKind,
     Payload,
     StillRunning,
     SubmittedBy,
@@ -101,6 +102,7 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
         Optional[str], doc("the model's own id of the call", "call_1", match=False)
     ]
     tool_name: Annotated[str, doc("the tool", "shell")]
+    tool_kind: OfKind = None
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     timeout_s: TimeoutLeft = msgspec.UNSET
     arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
@@ -114,6 +116,7 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
         Optional[str], doc("the model's own id of the call", "call_1", match=False)
     ]
     tool_name: Annotated[str, doc("the tool", "shell")]
+    tool_kind: OfKind = None
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     started: Annotated[bool, doc("the tool did begin to run", True)]
     status: Annotated[

@@ -24,7 +24,7 @@ from typing import (
 
 import msgspec
 
-from .globs import Globs
+from .globs import NULL_FITS, Globs
 from .limits import MAX_REACH_STEPS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Domain(NamedTuple):
         chars: the characters that they consist of; None is any character.
         least: the least number of characters.
         most: the largest number of characters, or None.
-        nullable: null is a value too; no pattern fits it.
+        nullable: null is a value too, and no pattern fits it.
     """
 
     words: Optional[tuple[str, ...]]
@@ -76,6 +76,7 @@ def domain(payload: type[Payload], field: str) -> Domain:
     """The values of a string field."""
     infos = {info.encode_name: info for info in msgspec.structs.fields(payload)}
     nullable, words = _type_of(infos[field].type)
+    nullable = nullable and field not in NULL_FITS  # there every word is harder to fit than null
     if words is None and field == "tool_name":
         return Domain(None, TOOL_NAME_CHARS, 1, MAX_TOOL_NAME_CHARS, nullable)
     return Domain(words, None, 0, None, nullable)

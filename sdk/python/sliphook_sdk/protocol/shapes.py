@@ -16,6 +16,10 @@ AlertLevel = Literal["info", "warning", "error"]
 """How serious an alert for the user is."""
 
 
+ToolKind = Literal["shell", "read", "write", "edit", "fetch", "search", "agent", "mcp", "other"]
+"""What a tool does, whatever its agent calls it."""
+
+
 class ToolCallRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One tool call inside a message of the model."""
 
@@ -183,6 +187,15 @@ TimeoutLeft = Annotated[
         "seconds that are left to answer; only in the request, "
         "absent if the entry is told as an event",
         5.0,
+    ),
+]
+
+OfKind = Annotated[
+    Optional[ToolKind],
+    doc(
+        "what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of "
+        "these; null: the agent does not say",
+        "shell",
     ),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sliphook_sdk.protocol import Globs
+from sliphook_sdk.protocol import NULL_FITS, Globs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,9 +25,9 @@ class Matcher:
         self._fields = tuple((field, Globs(globs)) for field, globs in given if globs is not None)
 
     def fits(self, payload: Payload) -> bool:
-        """True if the payload fits. A field that is null does not."""
+        """True if the payload fits. A field that is null does not, except those of NULL_FITS."""
         for field, globs in self._fields:
             value = getattr(payload, field)
-            if not isinstance(value, str) or not globs.fits(value):
+            if not (globs.fits(value) if isinstance(value, str) else field in NULL_FITS):
                 return False
         return True
