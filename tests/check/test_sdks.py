@@ -11,10 +11,12 @@ import pytest
 import trio
 
 from sliphook.check import check_plugin
+from tests.docs.protocol_sentences.says import says
 
 NODE_SDK = Path(__file__).resolve().parents[2] / "sdk" / "node" / "src" / "index.js"
 
 PLAIN = """
+    import os
     import time
     from typing import Annotated
 
@@ -31,6 +33,8 @@ PLAIN = """
 
     @plugin.tool
     def folder(ctx: Context) -> str:
+        print("a line of the author's")
+        os.system("echo a line of a child")
         return ctx.run(["pwd"]).stdout
 
     @plugin.on("turn_end")
@@ -120,6 +124,10 @@ async def all_pass(path: Path) -> None:
     assert {"cancel-while-running", "hook-while-running", "shutdown-after-events"} <= names
 
 
+@says(
+    "give the author's `print` and child processes another standard output ([framing](#framing)).",
+    "Run the vectors, then `sliphook check` on a plugin that uses everything.",
+)
 @pytest.mark.parametrize("text", [PLAIN, WITH_AWAIT], ids=["plain", "with-await"])
 async def test_python(tmp_path: Path, text: str) -> None:
     await all_pass(written(tmp_path / "plugin", f"#!{sys.executable}", text))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -24,6 +29,7 @@ ALL = [
     "handshake",
     "ping",
     "versions",
+    "open-sessions",
     "byte-by-byte",
     "many-at-once",
     "length-in-bytes",
@@ -31,6 +37,7 @@ ALL = [
     "misleading-text",
     "numbers-and-nesting",
     "largest-id",
+    "traceparent",
     "unknown-request",
     "unknown-notification",
     "unknown-cancel",
@@ -164,6 +171,14 @@ BROKEN = {
     "ids as texts": (
         "_say = say\ndef say(id, **more): _say(id=id if id < 100 else str(id), **more)",
         {"many-at-once", "largest-id", "one-reply-each"},
+    ),
+    "takes null for a value": (
+        "def hook(params): return {'result': None} if None not in params.values() else fail(-32602)",
+        {"hook pre_tool_call"},
+    ),
+    "has no handler for what it subscribes to": (
+        answering("hook/pre_tool_call", "fail(-32601)"),
+        {"hook pre_tool_call"},
     ),
     "knows no ping": (answering("ping", "None"), {"ping"}),
     "every request succeeds": ("def fail(code): return {'result': None}", {"unknown-request"}),
@@ -354,6 +369,32 @@ ALONE = {
         "utf-8",
         "each byte outside ASCII became U+FFFD",
     ),
+    "dies of open sessions": (
+        """
+        _take = take
+        def take(message):
+            if message["method"] == "initialize" and message["params"].get("sessions"):
+                sys.exit("too many")
+            return _take(message)
+        """,
+        "open-sessions",
+        "exited with status 1; its last words on stderr: too many",
+    ),
+    "a strict envelope": (
+        """
+        _take = take
+        def take(message):
+            unknown = message.keys() - {"jsonrpc", "id", "method", "params"}
+            return sys.exit(f"unknown: {unknown}") if unknown else _take(message)
+        """,
+        "traceparent",
+        "unknown: {'traceparent'}",
+    ),
+    "progress of no request": (
+        AT_A_COMMAND.format(do="say(method='$/progress', params={'id': 999_999})"),
+        "unasked-messages",
+        "$/progress of the request 999999, which was never sent",
+    ),
     "takes any version": (
         "_take = take\ndef take(message):\n"
         "    return {'result': MANIFEST} if message['method'] == 'initialize' else _take(message)",
@@ -437,6 +478,9 @@ def named(report: Report, verdict: str) -> set[str]:
     return {finding.name for finding in report.findings if finding.verdict == verdict}
 
 
+@says(
+    "It sends messages as a host would, and in ways that break small readers, fires every subscription, calls every tool and command, cancels, and ends the plugin in every possible way.",
+)
 async def test_a_plugin_that_keeps_to_the_protocol(tmp_path: Path) -> None:
     report = await checked(write(tmp_path))
     assert [finding.name for finding in report.findings] == ALL
@@ -444,6 +488,16 @@ async def test_a_plugin_that_keeps_to_the_protocol(tmp_path: Path) -> None:
     assert report.name == "torture"
 
 
+@says(
+    "Read by headers or by lines, but split at LF only.",
+    "Write only messages to standard output, whole ones, flushed, from one place;",
+    "Answer `initialize` first ([start](#start)).",
+    "Check that a handler exists for every subscription that you declare.",
+    "Accept `event/NAME` for every hook that you subscribe to.",
+    "Answer unknown requests with -32601, an unknown tool or command with -32602, and `ping` with anything; ignore unknown notifications and unknown fields.",
+    "On `exit` or the end of input: end ([end](#end)).",
+    "Take null for absent where you read,",
+)
 @pytest.mark.parametrize("how", BROKEN)
 async def test_a_broken_plugin_is_found_out(tmp_path: Path, only: Only, how: str) -> None:
     broken, expected = BROKEN[how]
@@ -458,6 +512,10 @@ async def test_a_broken_plugin_is_found_out(tmp_path: Path, only: Only, how: str
             assert finding.advice
 
 
+@says(
+    "Read while handlers run: a cancel, a hook during a tool call and `exit` must get through.",
+    "On `$/cancelRequest`: stop the handler if you can, and reply when it has ended: -32800 if it was stopped, else with its result ([cancel](#cancel-and-interrupt)).",
+)
 @pytest.mark.parametrize("how", ALONE)
 async def test_a_fault_is_found_by_its_own_check(tmp_path: Path, how: str) -> None:
     broken, expected, came = ALONE[how]
@@ -521,6 +579,9 @@ async def test_a_tool_that_ends_as_late_as_without_its_cancel(
     assert "as late as without a cancel" in finding.came
 
 
+@says(
+    "On `shutdown`: finish the event handlers, then reply.",
+)
 async def test_a_shutdown_that_is_answered_before_its_handlers_are_done(tmp_path: Path) -> None:
     """protocol.md says SHOULD, so it is a warning."""
     report = await checked(write(tmp_path, EARLY))
@@ -537,6 +598,9 @@ async def test_a_shutdown_that_waits_for_tools(tmp_path: Path) -> None:
     assert named(report, "passed") == set(ALL) - {"shutdown-while-running"}
 
 
+@says(
+    "Name a sample that the tool takes, and a slow one to cancel, by `examples` in its `input_schema`.",
+)
 async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sample(
     tmp_path: Path,
 ) -> None:
@@ -546,6 +610,31 @@ async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sampl
     assert len(notes) == 7
     assert all(note.startswith("too quick: no tool call ran for 0.3 s") for note in notes)
     assert '"examples": [{"seconds": 3}]' in notes[0]
+
+
+@says(
+    "`sliphook check PATH` starts an executable in any language several times.",
+    "It really calls the tools, so do not use it on a plugin that reaches something which must not change.",
+)
+async def test_it_is_started_several_times_and_its_tools_are_called(
+    tmp_path: Path, only: Only
+) -> None:
+    notes = tmp_path / "notes"
+    broken = f"""
+    def note(what):
+        with open({str(notes)!r}, "a") as file:
+            file.write(what + "\\n")
+    note("a start")
+    _call = call
+    def call(params):
+        note(params["name"])
+        return _call(params)
+    """
+    only("tool add", *AT_ONCE)
+    await checked(write(tmp_path, broken))
+    lines = notes.read_text(encoding="utf-8").splitlines()
+    assert lines.count("a start") == 4
+    assert lines.count("add") == 1
 
 
 async def test_half_a_message_is_shown(tmp_path: Path) -> None:
@@ -685,6 +774,26 @@ async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:
     assert named(report, "failed") == set()
 
 
+@pytest.fixture
+def subreaper() -> Iterator[None]:
+    """Orphans become children of this process, which leaves them to be zombies until the end."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    yield
+    ctypes.CDLL(None).prctl(36, 0, 0, 0, 0)
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells zombies from others")
+@pytest.mark.usefixtures("subreaper")
+async def test_a_zombie_is_no_process_that_is_left(tmp_path: Path, only: Only) -> None:
+    only(*AT_ONCE)
+    report = await checked(write(tmp_path, "os.fork() or os._exit(0)"))
+    assert named(report, "warned") == set()
+    assert named(report, "failed") == set()
+
+
 async def test_to_die_of_an_error_when_told_to_end_is_a_warning(tmp_path: Path) -> None:
     report = await checked(
         write(
@@ -754,6 +863,9 @@ async def test_a_fault_of_the_suite_is_not_the_plugins(
     assert xml.get("failures") == "0"
 
 
+@says(
+    "Each finding names the section of this document that asks for it;",
+)
 async def test_every_finding_names_a_section_of_the_protocol(tmp_path: Path) -> None:
     for report in (await checked(write(tmp_path)), await check_plugin(tmp_path / "nothing")):
         assert report.findings

@@ -64,6 +64,41 @@ async def test_a_tool_that_refuses_its_sample(tmp_path: Path, answer: str, came:
     assert not any("too quick" in note for note in notes)
 
 
+async def test_a_result_that_json_cannot_hold_is_the_tools_fault(tmp_path: Path) -> None:
+    """Whatever the SDK: the words are those of both."""
+    content = "mean: returned float, which JSON cannot hold: $ is NaN"
+    answer = f"{{'result': {{'content': '{content}', 'is_error': True}}}}"
+    broken = NEEDS_A_CITY.replace("{answer}", answer) + "    " + EXAMPLES.format([0])
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") == {"tool add"}
+    found = finding(report, "tool add")
+    assert found.came == f"is_error: {content}"
+    assert found.advice == (
+        "return what JSON has: text, true and false, null, lists, objects with texts as keys, and"
+        " numbers without NaN and infinity"
+    )
+
+
+@pytest.mark.parametrize(
+    ("dies", "came", "advice"),
+    [
+        (
+            "raise ValueError('guard() cannot match that')",
+            "the process exited with status 1; its last words on stderr: ValueError: guard()"
+            " cannot match that",
+            "it ended by itself: mend what its last words say; run alone, it shows all of them",
+        ),
+        ("os._exit(3)", "the process exited with status 3", "live until you are told to end"),
+    ],
+)
+async def test_what_a_plugin_says_when_it_dies_at_its_start_is_to_be_mended(
+    tmp_path: Path, dies: str, came: str, advice: str
+) -> None:
+    found = finding(await checked(write(tmp_path, dies)), "handshake")
+    assert (found.verdict, found.came) == ("failed", came)
+    assert found.advice == advice
+
+
 async def test_a_length_in_characters_is_named_first(tmp_path: Path) -> None:
     report = await checked(write(tmp_path, COUNTS_CHARACTERS))
     assert named(report, "failed") == {"length-in-bytes"}

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.docs.protocol_sentences.says import says
 from tests.programs import Workshop
 
 from .conftest import Sliphook
@@ -22,7 +23,7 @@ def test_a_plugin_that_keeps_to_the_protocol(sliphook: Sliphook, shop: Workshop)
     ran = sliphook("check", good.path)
     assert (ran.status, ran.err) == (0, ""), ran.out
     assert "\n  ok       hook pre_tool_call " in ran.out
-    assert ran.out.endswith("good: 29 passed\n")
+    assert ran.out.endswith("good: 31 passed\n")
 
 
 def test_one_that_does_not_is_told_what_to_do(
@@ -37,21 +38,24 @@ def test_one_that_does_not_is_told_what_to_do(
         "do:   the answer has an unknown field 'decison'; did you mean decision?  "
         "[protocol.md, Answers and how they merge]"
     ) in ran.out
-    assert ran.out.endswith("bad: 28 passed, 1 failed\n")
+    assert ran.out.endswith("bad: 30 passed, 1 failed\n")
     xml = ElementTree.parse(tmp_path / "out.xml").getroot()
-    assert xml.get("tests") == "29"
+    assert xml.get("tests") == "31"
     assert xml.get("failures") == "1"
     assert xml.get("errors") == "0"
     (failed,) = [case for case in xml if case.find("failure") is not None]
     assert failed.get("name") == "hook pre_tool_call"
 
 
+@says(
+    "`--json` and `--junit FILE` are for programs.",
+)
 def test_json(sliphook: Sliphook, shop: Workshop) -> None:
     good = shop.program("good", hears=["pre_tool_call"], on=ANSWERS)
     ran = sliphook("check", good.path, "--json")
     report = ran.json()
     assert report["name"] == "good"
-    assert report["counts"]["passed"] == 29
+    assert report["counts"]["passed"] == 31
     assert report["counts"]["failed"] == 0
     first = report["findings"][0]
     assert first["name"] == "handshake"

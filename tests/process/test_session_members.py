@@ -39,6 +39,7 @@ AGENT = """
 import os, sys
 from pathlib import Path
 from sliphook.blocking import PluginHost
+from tests.docs.protocol_sentences.says import says
 
 host = PluginHost([sys.argv[1]], data_home=Path(sys.argv[2]))
 host.__enter__()
@@ -61,6 +62,9 @@ def data(tmp_path: Path) -> Iterator[Path]:
             os.killpg(child, signal.SIGKILL)
 
 
+@says(
+    "on Linux also what has a group of its own and is in the plugin's session.",
+)
 @pytest.mark.parametrize("ending", ENDINGS)
 async def test_it_ends_with_the_plugin(shop: Workshop, data: Path, ending: str) -> None:
     body = ENDINGS[ending]

@@ -119,3 +119,9 @@ def test_replacing_must_be_declared(answer: Answer, verb: str) -> None:
         str(caught.value)
         == f"{verb}() needs replaces=True in the decorator of the handler of pre_tool_call"
     )
+
+
+@says("and leave out what you have no value for where you write.")
+def test_what_has_no_value_is_left_out() -> None:
+    answer = Answer(decision="deny", reason="not today")
+    assert msgspec.json.encode(answer) == b'{"decision":"deny","reason":"not today"}'

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 
 from sliphook_sdk.framing import FrameSplitter
+from tests.docs.protocol_sentences.says import says
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors" / "framing.json"
 CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))["host_writes"]
 
 
+@says(
+    "Feed each stream of `host_writes` to your reader three times: whole, in pieces, and byte by byte.",
+    "It gives the same messages each time.",
+)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in CASES])
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])
 def test_what_a_host_writes(case: dict[str, Any], size: int) -> None:

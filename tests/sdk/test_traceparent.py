@@ -8,10 +8,14 @@ import pytest
 
 from sliphook_sdk.runtime.contexts import Context
 from sliphook_sdk.wire.rpc import Peer
+from tests.docs.protocol_sentences.says import says
 
 SPAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
+@says(
+    "A plugin that makes its own spans uses it as their parent; all others ignore it.",
+)
 @pytest.mark.parametrize(
     ("envelope", "span"),
     [

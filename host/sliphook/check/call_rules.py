@@ -34,6 +34,11 @@ NAME_SAMPLES: Final = (
     ' "examples": [{"city": "Oslo"}], or likewise in a property'
 )
 
+_RETURN_JSON: Final = (
+    "return what JSON has: text, true and false, null, lists, objects with texts as keys, and"
+    " numbers without NaN and infinity"
+)
+
 
 class ToolRule:
     """One tool, with arguments that fit its schema and with wrong ones."""
@@ -46,6 +51,8 @@ class ToolRule:
         arguments = arguments_for(self.tool.input_schema)
         reply, took_s = await self._call(await bench.ready(), arguments, "answer in time")
         refused = why_refused(reply)
+        if refused is not None and parts.UNHOLDABLE in refused:
+            raise CheckFailed(self._shown(arguments), refused, _RETURN_JSON)
         if refused is not None:
             raise Lapse(self._shown(arguments), refused, NAME_SAMPLES)
         return f"{_tool_note(reply)} in {1000 * took_s:.1f} ms"

@@ -16,6 +16,7 @@ import trio
 from sliphook.process.child import describe_exit
 from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.environment import plugin_environment
+from sliphook.process.session_members import only_zombies
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
 from sliphook.wire import envelope
@@ -179,7 +180,7 @@ class Child:
             raise CheckFailed(
                 f"{sent} (id {id})",
                 self.how_it_ended(await self.ended(_DYING_S)),
-                self._advice_for_the_end() or advice or "live until you are told to end",
+                self._advice_for_the_end(advice),
             )
         return self._replies[id]
 
@@ -247,6 +248,8 @@ class Child:
                 os.killpg(self._process.pid, 0)
             except (ProcessLookupError, PermissionError):
                 return False
+            if only_zombies(self._process.pid):
+                return False
             await trio.sleep(_DYING_S / _LEFT_LOOKS)
         return True
 
@@ -263,8 +266,14 @@ class Child:
             return how
         return f"{how}; its last words on stderr: {last_words(self._tail.lines)}"
 
-    def _advice_for_the_end(self) -> str | None:
-        return advice_for(last_words(self._tail.lines)) if self._tail.lines else None
+    def _advice_for_the_end(self, advice: str) -> str:
+        """What to do if it ended unasked; `advice` is what the check would say."""
+        known = advice_for(last_words(self._tail.lines)) if self._tail.lines else None
+        if known or advice:
+            return known or advice
+        if not self._tail.lines:
+            return "live until you are told to end"
+        return "it ended by itself: mend what its last words say; run alone, it shows all of them"
 
     async def _drain(self) -> None:
         with suppress(trio.ClosedResourceError, trio.BrokenResourceError):
@@ -325,7 +334,7 @@ class Child:
         self.spoke = [*self.spoke[-_LAST_WORDS:], (trio.current_time(), text)]
 
     async def _unasked(self, asked: envelope.Request | envelope.Notification, data: bytes) -> None:
-        why = why_not_taken(asked, ready=self.ready, uses=self.uses)
+        why = why_not_taken(asked, ready=self.ready, uses=self.uses, sent=self._replies.sent)
         if why is not None:
             self._break("unasked", f"{why}: {quote(data)}")
         self.near_misses.asked(asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from sliphook.quoting import quote
 from sliphook.wire import envelope
@@ -28,6 +28,11 @@ class Replies:
         self._came: dict[int, tuple[envelope.Reply, float]] = {}
         self._last_id = 0
         self.unreadable: dict[int, str] = {}
+
+    @property
+    def sent(self) -> Container[int]:
+        """The ids of the requests so far."""
+        return self._sent.keys()
 
     def next_id(self) -> int:
         """A new id; a reply to it will come."""

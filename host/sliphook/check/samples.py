@@ -49,12 +49,15 @@ MOST_EXAMPLES = 4
 """So many of the `examples` of a schema are tried."""
 
 
-def message(method: str, params: Any, id: int | None = None) -> bytes:
+def message(
+    method: str, params: Any, id: int | None = None, traceparent: str | None = None
+) -> bytes:
     """One framed message of the host; a notification if there is no id."""
     request = {
         "jsonrpc": "2.0",
         **({} if id is None else {"id": id}),
         "method": method,
+        **({} if traceparent is None else {"traceparent": traceparent}),
         "params": params,
     }
     return frame(envelope.encode(request))

@@ -46,6 +46,7 @@ _START: Final = Check("handshake", "Start", wire_rules.handshake)
 _WIRE: Final = (
     Check("ping", "Host to plugin", wire_rules.ping),
     Check("versions", "Start", wire_rules.versions),
+    Check("open-sessions", "Start", wire_rules.open_sessions),
     Check("byte-by-byte", "Framing", wire_rules.byte_by_byte),
     Check("many-at-once", "Framing", wire_rules.at_once),
     Check("length-in-bytes", "Framing", wire_rules.length_in_bytes),
@@ -53,6 +54,7 @@ _WIRE: Final = (
     Check("misleading-text", "Framing", wire_rules.misleading_text),
     Check("numbers-and-nesting", "Framing", wire_rules.numbers_and_nesting),
     Check("largest-id", "Envelope", wire_rules.largest_id),
+    Check("traceparent", "Envelope", wire_rules.traceparent),
     Check("unknown-request", "Envelope", wire_rules.unknown_request),
     Check("unknown-notification", "Envelope", wire_rules.unknown_notification),
     Check("unknown-cancel", "Cancel and interrupt", wire_rules.unknown_cancel),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +11,7 @@ from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.near_misses import meant_method
-from sliphook_sdk.protocol import METHOD_BY_NAME, METHODS
+from sliphook_sdk.protocol import METHOD_BY_NAME, METHODS, ProgressParams
 from sliphook_sdk.protocol.describe import example_of
 
 _WHERE_NOBODY_IS: Final[Mapping[str, Any]] = {
@@ -29,7 +29,11 @@ _PARAMS: Final = {m.name: msgspec.json.Decoder(m.params) for m in METHODS if m.b
 
 
 def why_not_taken(
-    asked: envelope.Request | envelope.Notification, *, ready: bool, uses: frozenset[str]
+    asked: envelope.Request | envelope.Notification,
+    *,
+    ready: bool,
+    uses: frozenset[str],
+    sent: Container[int],
 ) -> str | None:
     """Why the host does not take a message of the plugin; None if it does.
 
@@ -37,6 +41,7 @@ def why_not_taken(
         asked: the message.
         ready: the manifest has been read.
         uses: the grants that it lists.
+        sent: the ids of the host's requests so far.
     """
     method = METHOD_BY_NAME.get(asked.method)
     if method is None or method.by != "plugin":
@@ -48,9 +53,11 @@ def why_not_taken(
     if method.grant is not None and method.grant not in uses:
         return f"{method.name} needs {method.grant} in the manifest's uses"
     try:
-        _PARAMS[method.name].decode(asked.params)
+        params = _PARAMS[method.name].decode(asked.params)
     except DECODE_ERRORS as error:
         return f"the params of {method.name} do not fit ({quote(str(error))})"
+    if isinstance(params, ProgressParams) and params.id not in sent:
+        return f"{method.name} of the request {params.id}, which was never sent"
     return None
 
 

@@ -27,6 +27,7 @@ _LEVELS = MAX_HOST_DEPTH - 4
 """In the message, its params and two objects."""
 _LARGEST_ID = 2**53 - 1
 _OF_TOMORROW = 1_000
+_SPAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 async def handshake(bench: Bench) -> str:
@@ -55,6 +56,19 @@ async def versions(bench: Bench) -> str:
             " with a message that names the versions you speak",
         )
     return f"refused: {quote(reply.error.message)}"
+
+
+async def open_sessions(bench: Bench) -> str:
+    """The plugin starts while a session is open, as after a death."""
+    session = {"session_id": "s-1", "session_key": None, "platform": None}
+    async with bench.started() as child:
+        try:
+            await bench.initialize(child, bench.declared.name, sessions=[session])
+        except CheckFailed as fault:
+            sent = "initialize with a session that is open"
+            advice = "take `sessions`: it is not empty if you are started again while one is open"
+            raise CheckFailed(sent, fault.came, advice) from None
+    return "the manifest came"
 
 
 async def byte_by_byte(bench: Bench) -> str:
@@ -172,6 +186,19 @@ async def largest_id(bench: Bench) -> str:
         " 32 bits do not",
     )
     return str(id)
+
+
+async def traceparent(bench: Bench) -> str:
+    """The plugin takes the span of an agent that makes some, or ignores it."""
+    child = await bench.pinged()
+    id = child.next_id()
+    await child.write(message("ping", {}, id, traceparent=_SPAN))
+    await child.reply(
+        id,
+        sent="a ping with traceparent in its envelope",
+        advice="use `traceparent` or ignore it: each message has one if the agent makes spans",
+    )
+    return "read"
 
 
 async def ping(bench: Bench) -> str:

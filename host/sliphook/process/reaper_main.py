@@ -52,7 +52,7 @@ def kill_sessions(sessions: Collection[int]) -> None:
     """
     for _ in range(MAX_SWEEPS):
         found = 0
-        for process, session in _members_of(sessions):
+        for process, session in members_of(sessions):
             # what has ended since it was read, or is another user's
             with contextlib.suppress(OSError):
                 _kill_member(process, session)
@@ -61,7 +61,7 @@ def kill_sessions(sessions: Collection[int]) -> None:
             return
 
 
-def _members_of(sessions: Collection[int]) -> Iterator[tuple[int, int]]:
+def members_of(sessions: Collection[int]) -> Iterator[tuple[int, int]]:
     """Each living process of the sessions, and which of them it is in."""
     try:
         entries = os.listdir("/proc")

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import trio
 
-from .reaper_main import kill_sessions
+from .reaper_main import kill_sessions, members_of
 
 
 class _Ended:
@@ -49,6 +49,14 @@ async def end_session(session: int) -> None:
 def _kill(sessions: set[int]) -> None:
     # the system gives the id of a session that has members to no new process
     kill_sessions({session for session in sessions if pid_is_free(session)})
+
+
+def only_zombies(session: int) -> bool:
+    """True if nothing of a session lives: what is left has ended, and waits for its parent.
+
+    Linux alone can tell; elsewhere False.
+    """
+    return os.path.isdir("/proc/self") and next(members_of({session}), None) is None
 
 
 def pid_is_free(pid: int) -> bool:

@@ -25,6 +25,9 @@ IMAGE_TYPES: Final = {
 PART_TYPES: Final = ("text", "image", "audio", "resource_link", "resource")
 """The values of `type`."""
 
+UNHOLDABLE: Final = "which JSON cannot hold"
+"""What both SDKs say, behind its type, of a tool's value that is no JSON."""
+
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file inside a part: its text, or its bytes."""
