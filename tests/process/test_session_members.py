@@ -18,6 +18,7 @@ import trio.testing
 from sliphook import PluginHost
 from sliphook.process import session_members
 from sliphook.process.reaper_main import kill_sessions
+from tests.docs.protocol_sentences.says import says
 from tests.programs import WAIT_S, Workshop, case_of, group_lives, until
 
 # by itself it would live for longer than any wait of a test
@@ -39,7 +40,6 @@ AGENT = """
 import os, sys
 from pathlib import Path
 from sliphook.blocking import PluginHost
-from tests.docs.protocol_sentences.says import says
 
 host = PluginHost([sys.argv[1]], data_home=Path(sys.argv[2]))
 host.__enter__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 import sliphook_sdk
@@ -18,6 +19,7 @@ from sliphook_sdk import (
 )
 from sliphook_sdk.protocol import CATALOGUE
 from sliphook_sdk.registration.answers import check_answer
+from tests.docs.protocol_sentences.says import says
 
 
 def test_each_function_says_one_thing() -> None:

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
+
+from sliphook_sdk.protocol import CATALOGUE, METHOD_BY_NAME
+from tests.docs.protocol_sentences.says import says
 
 HERE = Path(__file__).resolve().parent
 SCHEMA: dict[str, Any] = json.loads(
@@ -60,3 +64,25 @@ def test_results(method: str) -> None:
     assert RESULTS[method]["invalid"]
     for case in RESULTS[method]["invalid"]:
         assert not fits.is_valid(case["value"]), case["name"]
+
+
+def type_of(method: str) -> Any:
+    """What the host writes such params from, and the SDK reads them into; None for a plugin's."""
+    kind, _, name = method.partition("/")
+    if kind in ("hook", "event"):
+        return CATALOGUE[name].payload
+    return METHOD_BY_NAME[method].params if METHOD_BY_NAME[method].by == "host" else None
+
+
+@says(
+    "Put each valid message of `params.json` that the host sends (`hook/…`, `event/…`,"
+    " `tool/call` and so on) through your decoder.",
+    "The host never sends the invalid messages of `params.json` that are its own.",
+)
+@pytest.mark.parametrize("method", [method for method in PARAMS if type_of(method) is not None])
+def test_the_params_that_the_host_writes(method: str) -> None:
+    for message in PARAMS[method]["valid"]:
+        assert msgspec.convert(message["params"], type_of(method)) is not None
+    for case in PARAMS[method]["invalid"]:
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(case["value"]["params"], type_of(method))

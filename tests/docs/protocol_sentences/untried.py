@@ -30,13 +30,10 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "Tests in `tests/docs/protocol_sentences` quote the sentences of this page, and try them.",
     ),
     "what authors of SDKs may do with the vectors, and what is left to a plugin": (
-        "Put each valid message of `params.json` that the host sends (`hook/…`, `event/…`,"
-        " `tool/call` and so on) through your decoder.",
         "Have your encoder make what `results.json` calls valid, and refuse what it calls invalid;"
         " what is `by` the host is for your decoder.",
         "A field of null is one that is left out; a whole result of null is the answer of no"
         " opinion.",
-        "The host never sends the invalid messages of `params.json` that are its own.",
         "An SDK that checks params answers such a request with -32602 and leaves out such an event;"
         " one that does not check lives on.",
         "Those of a plugin are for its encoder to refuse.",

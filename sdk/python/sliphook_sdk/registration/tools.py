@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from sliphook_sdk.errors import AnswerError, ToolError, describe, text_of
-from sliphook_sdk.protocol import NAME_PATTERNS, ToolResult, ToolSpec
+from sliphook_sdk.protocol import NAME_PATTERNS, ToolResult, ToolSpec, parts
 from sliphook_sdk.wire.values import strict_json
 
 from . import images
@@ -123,5 +123,5 @@ class Tool(Handler):
             return strict_json(value)
         except ValueError as exc:
             raise AnswerError(
-                f"returned {type(value).__name__}, which JSON cannot hold: {exc}"
+                f"returned {type(value).__name__}, {parts.UNHOLDABLE}: {exc}"
             ) from None
