@@ -72,19 +72,20 @@ async def test_the_plugin_is_killed_after_fifteen_seconds_and_works_again(
 
                 nursery.start_soon(next_turn)
                 await plugin.hears("$/cancelRequest") if before else None
-                while not problems and jumped_s < 60:
+                while not problems:
                     # first: the watch begins when `interrupt()` has returned
                     await trio.sleep(0.02)
-                    mock_clock.jump(1.0)
-                    jumped_s += 1
+                    if jumped_s < 16:
+                        mock_clock.jump(1.0)
+                        jumped_s += 1
                 after_s = trio.current_time() - since_s
                 await ended.wait()
                 async with session.turn("three") as turn:
                     assert await turn.stop() is None
             assert [status.state for status in host.plugins] == ["ready"]
     assert says in problems[0]
-    assert after_s >= 15
-    assert jumped_s <= 16  # the real time on top is the machine's
+    # what is over 16 s is the machine's: its own time, as the clock goes on
+    assert 15 <= after_s < 30
     # the second one was lost with the first process, the third one was answered by the next
     assert plugin.methods().count("initialize") == 2
 
