@@ -138,6 +138,7 @@ class FakeTurn:
         self.outcome = "completed"
         self.session = session
         self.agent_depth = 0
+        self.submitted_by: str | None = None
         self.tools_begun: set[str] = set()
         self.continued_by = ("eager",)
         self._session = session

@@ -432,7 +432,7 @@ async def test_a_plugins_message_is_shown_with_its_name_and_answered(
     assert (result["status"], waits["status"]) == ("started", "queued")
     asked = [line for line in lines if line.startswith("info: ")]
     assert asked == ["info: probe: look", "info: probe: wait"]
-    assert "You said: look" in "".join(lines)
+    assert "You said: [probe] look" in "".join(lines)
     assert busy[0]
     assert not busy[-1]
 
