@@ -302,7 +302,7 @@ async def test_plugins_may_change_what_the_model_is_asked() -> None:
     ]
 
 
-async def test_a_plugin_answers_in_the_models_place() -> None:
+async def test_a_plugin_answers_in_the_models_place(autojump_clock: MockClock) -> None:
     def substitute(gate: Gate) -> Gate:
         return msgspec.structs.replace(
             gate, substitute=assistant("from the cache"), substituted_by="cache"
