@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,13 @@ from sliphook.bridges.hermes import messages, tool_results
 from sliphook.bridges.hermes.catalogue import ABILITY_ROWS, CATALOGUE_ROWS
 from sliphook.bridges.hermes.reasons import REASONS, why_interrupted
 from sliphook.bridges.hermes.seams import DoesNotFit, check_names, wrap_agent, wrap_runs
+from sliphook.installed import Installed
+from sliphook.registry import Broken
+from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import CATALOGUE, Message, ModelTool, ToolCallRequest
 from tests.bridges.hermes.stand_in import Context, modules
+
+GONE = Broken("guard", Path("guard.toml"), "its file is gone")
 
 
 def test_each_hook_and_event_has_a_row() -> None:
@@ -146,12 +152,24 @@ def test_missing_hooks_are_named() -> None:
         check_names(["a"], ["a", "c", "b"], "hook")
 
 
-def test_a_bridge_that_does_not_fit_blocks_every_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("hooks", "missing", "blocks"),
+    [({"pre_tool_call": None}, (), True), ({}, (GONE,), True), ({}, (), False)],
+)
+def test_a_bridge_that_does_not_fit_blocks_tools_if_there_may_be_a_guard(
+    monkeypatch: pytest.MonkeyPatch,
+    hooks: dict[str, None],
+    missing: tuple[Broken, ...],
+    blocks: bool,
+) -> None:
+    plugin = FakePlugin("probe", hooks=hooks, hears=["turn_end"], recorded=True)
+    found = Installed(specs=(plugin,), missing=missing, ignored=())
     monkeypatch.setattr(bridge, "_bridges", [])
+    monkeypatch.setattr(bridge, "read_installed", lambda: found)
     ctx = Context()
     with modules(_other_run), pytest.raises(DoesNotFit, match="run_conversation takes agent"):
         bridge.register(ctx)
-    assert list(ctx.hooks) == ["pre_tool_call"]
-    [said] = ctx.fire("pre_tool_call", tool_name="shell")
-    assert said["action"] == "block"
-    assert "hermes plugins disable sliphook" in said["message"]
+    assert list(ctx.hooks) == (["pre_tool_call"] if blocks else [])
+    for said in ctx.fire("pre_tool_call", tool_name="shell"):
+        assert said["action"] == "block"
+        assert "hermes plugins disable sliphook" in said["message"]

@@ -164,6 +164,28 @@ def test_a_plugins_command_is_a_command_of_hermes() -> None:
         assert process.ctx.commands["greet"]("me") == "hello me"
 
 
+def test_a_question_of_hermes_is_told_once() -> None:
+    """Hermes's model is asked first, and has no opinion."""
+    heard = ["user_input_required", "user_input_received"]
+    plugin = FakePlugin("probe", hears=heard)
+    with hermes(plugin) as process:
+
+        def shell(_: dict[str, Any]) -> str:
+            asked = {"command": "rm", "description": "danger"}
+            process.ctx.fire("pre_approval_request", **asked, surface="smart")
+            process.ctx.fire("pre_approval_request", **asked, surface="cli")
+            wait_until(lambda: len(plugin.payloads(heard[0])) == 1)
+            process.ctx.fire("post_approval_response", **asked, surface="cli", choice="once")
+            wait_until(lambda: len(plugin.payloads(heard[1])) == 1)
+            return "ran"
+
+        process.tools["shell"] = shell
+        process.agent(SHELL, "well").run("tidy up")
+    [asked], [answered] = (plugin.payloads(name) for name in heard)
+    assert (asked.kind, asked.prompt) == ("question", "danger")
+    assert (answered.choice, answered.by) == ("allow", "user")
+
+
 # -- the bridge fails closed
 
 

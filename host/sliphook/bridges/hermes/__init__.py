@@ -14,6 +14,7 @@ from sliphook.installed import read_installed
 from sliphook.quoting import quote
 
 from .bridge import Bridge
+from .guarding import may_deny_tools
 
 __all__ = ["register"]
 
@@ -24,25 +25,29 @@ _bridges: list[Bridge] = []
 def register(ctx: Any) -> None:
     """Called by Hermes: once, and again when it looks for its plugins anew.
 
-    If the bridge cannot work, every tool call is blocked, with the reason: among the plugins may be
-    a guard.
+    If the bridge cannot work, every tool call is blocked, with the reason, unless no plugin would
+    have been asked about any.
 
     Raises:
         DoesNotFit: this Hermes is not the one that the bridge knows.
         SliphookError: what is installed cannot be read.
     """
+    guarded = True
     try:
         if not _bridges:
             found = read_installed()
+            guarded = bool(found.missing) or may_deny_tools(found.specs)
             for line in found.problems:
                 _log.warning("%s", quote(line))
             _bridges.append(Bridge(found.specs))
         _bridges[0].register(ctx)
     except SliphookError as error:
-        _block_all(ctx, str(error))
+        if guarded:
+            _block_all(ctx, str(error))
         raise
     except Exception as error:
-        _block_all(ctx, f"{type(error).__name__}: {error}")
+        if guarded:
+            _block_all(ctx, f"{type(error).__name__}: {error}")
         raise
 
 

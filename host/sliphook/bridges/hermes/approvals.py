@@ -36,10 +36,18 @@ class Approvals:
         finally:
             self._ours.asking = False
 
-    def required(self, command: str = "", description: str = "", **_: Any) -> None:
+    def required(
+        self, command: str = "", description: str = "", surface: str = "", **_: Any
+    ) -> None:
         """Hermes's hook `pre_approval_request`: Hermes asks the person by itself."""
         run = CURRENT.get()
-        if run is None or run.turn.ended or getattr(self._ours, "asking", False):
+        # smart: a model is asked, and if it does not decide, nothing tells that it is over
+        if (
+            surface == "smart"
+            or run is None
+            or run.turn.ended
+            or getattr(self._ours, "asking", False)
+        ):
             return
         answer: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._open[threading.get_ident(), command] = answer

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from sliphook import PluginSpec
 from sliphook.blocking import Interrupted
 
 
@@ -10,3 +13,12 @@ def why_failed(error: BaseException) -> str:
     if isinstance(error, Interrupted):
         return "the turn was interrupted"
     return f"sliphook failed: {type(error).__name__}: {error}"
+
+
+def may_deny_tools(specs: Iterable[PluginSpec]) -> bool:
+    """Whether one of the plugins would be asked about tool calls; so it is if none knows."""
+    return any(
+        spec.recorded is None
+        or any(one.event == "pre_tool_call" for one in spec.recorded.subscriptions or [])
+        for spec in specs
+    )

@@ -31,6 +31,16 @@ def told(result):
     return [str(one["content"]) for one in result["messages"] if one["role"] == "tool"]
 
 
+def test_hermes_loads_the_bridge_once(new_agent):
+    """It is there twice: by its entry point, and in the folder of plugins."""
+    from hermes_cli.plugins import get_plugin_manager
+
+    manager = get_plugin_manager()
+    assert manager._plugins["sliphook"].manifest.source == "entrypoint"
+    ours = [hook for hook in manager._hooks["pre_tool_call"] if "sliphook" in hook.__module__]
+    assert len(ours) == 1
+
+
 def test_a_run_with_hermes_own_tool(world, new_agent):
     agent = new_agent()
     result, before = go(world, agent, 'TOOL terminal {"command":"echo there"}')

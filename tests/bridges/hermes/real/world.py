@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.bridges.hermes.real.server import ScriptedServer
 
@@ -38,10 +38,14 @@ class World:
                 "api_key": "fake-key",
                 "context_length": 200_000,
             },
-            "plugins": {"enabled": ["sliphook"]},
+            "approvals": {"mode": "manual"},
+            "plugins": {"enabled": ["sliphook", "filechat"]},
         }
         (self.home / ".hermes").mkdir(parents=True)
         (self.home / ".hermes" / "config.yaml").write_text(json.dumps(config))  # YAML too
+        self._drop_in("filechat", (HERE / "plugins" / "filechat.py").read_text())
+        # beside the entry point: Hermes must take one of them
+        self._drop_in("sliphook", "from sliphook.bridges.hermes import register")
         (self.home / "plugins").mkdir()
         probe = shutil.copy(HERE / "plugins" / "probe.py", self.home / "plugins")
         grants = ["--grant", "inject", "--grant", "interrupt"]
@@ -51,6 +55,12 @@ class World:
             capture_output=True,
             timeout=WAIT_S,
         )
+
+    def _drop_in(self, name: str, code: str) -> None:
+        folder = self.home / ".hermes" / "plugins" / name
+        folder.mkdir(parents=True)
+        (folder / "plugin.yaml").write_text(f"name: {name}")
+        (folder / "__init__.py").write_text(code)
 
     def lines(self, since: int = 0) -> list[dict[str, Any]]:
         if not self.heard.exists():
@@ -71,12 +81,12 @@ class World:
         told = [one for one in self.lines(since) if "seq" in one and one["name"] != "notification"]
         return [one["name"] for one in sorted(told, key=lambda one: one["seq"])]
 
-    def hermes(self, *arguments: str) -> subprocess.Popen[str]:
+    def hermes(self, *arguments: str, output: IO[str] | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [str(Path(sys.executable).parent / "hermes"), *arguments],
             cwd=self.home,
             env=dict(os.environ),
-            stdout=subprocess.PIPE,
+            stdout=output or subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,

@@ -16,7 +16,7 @@ LOG = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "heard.jsonl")
 FIELDS = (
     "seq", "session_id", "turn_id", "tool_name", "model_call_id", "status", "reason",
     "invalidation_reason", "outcome", "source", "cause", "kind", "will_retry", "agent_depth", "text",
-    "goal", "summary", "message", "prompt", "substituted_by", "platform",
+    "goal", "summary", "message", "prompt", "substituted_by", "platform", "choice", "by", "question_id",
 )  # fmt: skip
 words = {"now": "", "went_on": False}
 
