@@ -23,6 +23,23 @@ def terminal(world):
 SLOW = 'TOOL probe_slow {"seconds":60}'
 
 
+@pytest.mark.parametrize(("keys", "choice"), [("\x1b[B\x1b[B\x1b[B\r", "deny"), ("\r", "allow")])
+def test_hermes_asks_by_itself(world, terminal, keys, choice):
+    there = world.home / "danger" / choice
+    there.mkdir(parents=True)
+    before = len(world.lines())
+    terminal.say('TOOL terminal {"command":"rm -rf ' + str(there) + '"}')
+    asked = world.wait("user_input_required", before)
+    assert asked["kind"] == "question"
+    time.sleep(1.5)
+    terminal.press(keys)
+    assert world.wait("user_input_received", before)["choice"] == choice
+    world.wait("turn_end", before)
+    assert there.exists() == (choice == "deny")
+    asked = [one for one in world.lines(before) if one["name"].startswith("user_input")]
+    assert [one.get("by") for one in asked] == [None, "user"]
+
+
 @pytest.mark.parametrize(
     ("text", "at", "tool"),
     [
@@ -71,23 +88,6 @@ def test_a_person_is_asked_for_a_plugin(world, terminal, keys, status):
     terminal.press(keys)
     assert world.wait("post_tool_call", before)["status"] == status
     world.wait("turn_end", before)
-    asked = [one for one in world.lines(before) if one["name"].startswith("user_input")]
-    assert [one.get("by") for one in asked] == [None, "user"]
-
-
-@pytest.mark.parametrize(("keys", "choice"), [("\x1b[B\x1b[B\x1b[B\r", "deny"), ("\r", "allow")])
-def test_hermes_asks_by_itself(world, terminal, keys, choice):
-    there = world.home / "danger" / choice
-    there.mkdir(parents=True)
-    before = len(world.lines())
-    terminal.say('TOOL terminal {"command":"rm -rf ' + str(there) + '"}')
-    asked = world.wait("user_input_required", before)
-    assert asked["kind"] == "question"
-    time.sleep(1.5)
-    terminal.press(keys)
-    assert world.wait("user_input_received", before)["choice"] == choice
-    world.wait("turn_end", before)
-    assert there.exists() == (choice == "deny")
     asked = [one for one in world.lines(before) if one["name"].startswith("user_input")]
     assert [one.get("by") for one in asked] == [None, "user"]
 
