@@ -10,7 +10,7 @@ PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-hermes pythons lint bench torture soak generate clean
+.PHONY: help demo test test-hermes real-clients pythons lint bench torture soak generate clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -24,6 +24,9 @@ test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 test-hermes: ## the bridge in the real Hermes Agent, in an environment of its own, offline but for installing it
 	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check hermes-agent==0.19.0 -e sdk/python -e '.[test]'; }
 	@SLIPHOOK_TEST_HERMES=1 .venv-hermes/bin/python -m pytest -s -W default tests/bridges/hermes/real $(ARGS)
+
+real-clients: $(DEV) ## plugins in the real Claude Code, Codex, Gemini CLI and Copilot CLI (1 GB from npm), offline; some of it: make real-clients ARGS="codex session"
+	@$(BIN)/python -m tests.real_clients $(ARGS)
 
 pythons: $(DEV) ## the SDK on the oldest Python that is found, the host on the newest; on every one: make pythons ARGS=--all
 	@$(BIN)/python -m tests.pythons $(ARGS)
@@ -47,7 +50,7 @@ generate: $(RUNTIME) ## protocol.schema.json and the tables of protocol.md, from
 	@$(BIN)/python -m tools.generate
 
 clean: ## remove the virtual environment, caches and built files
-	rm -rf $(VENV) .venv-hermes build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-hermes .real-clients build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find host sdk tests tools examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(RUNTIME): $(PROJECTS)

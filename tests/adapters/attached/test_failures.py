@@ -216,6 +216,29 @@ def test_a_plugin_never_sends_a_turn_on_more_than_eight_times(
     assert "decision" not in said[8]
 
 
+def test_a_text_to_go_on_with_that_comes_back_as_a_prompt_is_the_same_turn(
+    built: dict[str, Client], install: Install, agents: Callable[..., Agent]
+) -> None:
+    guard = install(
+        subscriptions=ALL, on='if method == "hook/stop": return {"continue_with": "on"}'
+    )
+    agent = agents(built["c"], name="gemini")
+
+    def said(event: str, **fields: str) -> dict[str, Any]:
+        stdin = json.dumps({"session_id": "s-1", "cwd": str(agent.folder), **fields})
+        return agent.run([agent.raw(event, stdin)])[0].json
+
+    said("BeforeAgent", prompt="go")
+    for _ in range(8):
+        assert said("AfterAgent") == {"decision": "deny", "reason": "on"}
+        assert said("BeforeAgent", prompt="on") == {}
+    assert "decision" not in said("AfterAgent")
+    assert guard.names().count("turn_start") == 1
+    assert guard.names().count("user_prompt_submit") == 1
+    said("BeforeAgent", prompt="on")
+    assert guard.names().count("turn_start") == 2, "now the person has said it"
+
+
 @pytest.mark.parametrize("compiler", ["cc", None])
 def test_a_frozen_daemon(
     compiler: str | None,

@@ -309,6 +309,12 @@ WRITTEN: list[tuple[str, str, HookAnswer, dict[str, Any] | None]] = [
         {"continue": False, "stopReason": "guard: interrupted"},
     ),
     ("gemini-cli", "AfterTool", REDACTED, {"decision": "deny", "reason": "[redacted]"}),
+    (
+        "gemini-cli",
+        "AfterTool",
+        HookAnswer(result="[redacted]", context=("[guard] one",)),
+        {"decision": "deny", "reason": "[redacted]\n\n[guard] one"},
+    ),
     ("gemini-cli", "AfterTool", TEXT, hook("AfterTool", additionalContext="[guard] one")),
     ("gemini-cli", "AfterAgent", GO_ON, {"decision": "deny", "reason": "Run the tests."}),
     ("gemini-cli", "BeforeModel", NO, None),

@@ -65,6 +65,7 @@ class Room:
         self._opening = trio.Lock()
         self._notices: deque[str] = deque(maxlen=MOST_NOTICES)
         self._stopping: str | None = None
+        self._going_on: str | None = None
         self._said = ""
         self.transcript_path: str | None = None
         self.was_reset = False
@@ -175,6 +176,9 @@ class Room:
     async def _prompt(self, told: Prompted) -> HookAnswer:
         if told.agent_id is not None:
             return HookAnswer()  # a child's task, which `subagent_start` has told
+        going_on, self._going_on = self._going_on, None
+        if self.turn_is_open and told.text == going_on:
+            return HookAnswer()  # a plugin's text, which some agents take as a prompt
         session = await self._ensure_session(told)
         if self.turn_is_open:
             # nothing told how the last one ended, so it was interrupted
@@ -217,7 +221,7 @@ class Room:
         await self._calls.give_up(lambda call: call.turn is turn)
         if told.last_assistant_message is not None:
             turn.last_assistant_message = told.last_assistant_message
-        text = await turn.stop()
+        self._going_on = text = await turn.stop()
         if text is None:
             await self._end_turn("completed")
         return HookAnswer(continue_with=text)

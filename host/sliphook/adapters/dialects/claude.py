@@ -270,14 +270,16 @@ _ENTRIES: Final = (
     ),
     DialectEntry(
         ours="user_input_required",
-        how="exact",
-        theirs=("PermissionRequest", "Elicitation"),
+        how="approximate",
+        theirs=("PreToolUse",),
+        limits="Only of what a plugin's `ask` has Claude Code ask. Its own prompts are not told.",
     ),
     DialectEntry(
         ours="user_input_received",
         how="approximate",
-        theirs=("PostToolUse", "PostToolUseFailure", "PostToolBatch", "ElicitationResult"),
-        limits="A yes is told when the tool has run, a no when all calls of the answer are over.",
+        theirs=("PostToolUse", "PostToolUseFailure", "PostToolBatch"),
+        limits="To a plugin's `ask` alone. A yes is told when the tool has run, a no when "
+        "all calls of the answer are over.",
     ),
     DialectEntry(
         ours="subagent_start",

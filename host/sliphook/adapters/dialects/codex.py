@@ -161,15 +161,13 @@ _ENTRIES: Final = (
     ),
     DialectEntry(
         ours="user_input_required",
-        how="approximate",
-        theirs=("PermissionRequest",),
-        limits="Approvals of tools alone.",
+        how="impossible",
+        limits="No hook of Codex can ask a person, and its own prompts are not told.",
     ),
     DialectEntry(
         ours="user_input_received",
-        how="approximate",
-        theirs=("PermissionRequest", "PostToolUse"),
-        limits="A yes is told when the tool has run, a no with the end of the turn.",
+        how="impossible",
+        limits="No hook of Codex can ask a person, and its own prompts are not told.",
     ),
     DialectEntry(
         ours="subagent_start",

@@ -247,27 +247,27 @@ _ENTRIES: Final = (
     DialectEntry(
         ours="user_input_required",
         how="approximate",
-        theirs=("permissionRequest",),
-        limits="Told with `--allow-all-tools` too, where nobody is asked.",
+        theirs=("preToolUse",),
+        limits="Only of what a plugin's `ask` has Copilot CLI ask. Its own prompts are not told.",
     ),
     DialectEntry(
         ours="user_input_received",
         how="approximate",
-        theirs=("permissionRequest", "postToolUse", "postToolUseFailure"),
-        limits="A yes is told when the tool has run, a no at the next event.",
+        theirs=("postToolUse", "postToolUseFailure"),
+        limits="To a plugin's `ask` alone. A yes is told when the tool has run, a no when "
+        "the next event comes.",
     ),
     DialectEntry(
         ours="subagent_start",
-        how="approximate",
-        theirs=("subagentStart",),
-        limits="Without an id of the child, and without its goal. By the documents; not seen.",
-        answers={"context": about("By the documents; not seen.")},
+        how="impossible",
+        limits="A child agent comes as a session of its own. `subagentStart` is in the "
+        "documents; when tried, it did not come.",
     ),
     DialectEntry(
         ours="subagent_stop",
-        how="approximate",
-        theirs=("subagentStop",),
-        limits="Without an id of the child. By the documents; not seen.",
+        how="impossible",
+        limits="A child agent comes as a session of its own. `subagentStop` is in the "
+        "documents; when tried, it did not come.",
     ),
 )
 

@@ -112,8 +112,12 @@ def _write(told: Happening, answer: HookAnswer) -> HookReply:
             if answer.context:
                 unwritten = ("Gemini CLI takes texts for the model with a tool's result only.",)
         case ToolDone():
-            body |= _refused(answer.result)
-            said = specific(told.event, additionalContext=answer.context_text)
+            # of a result that is denied it takes the reason alone
+            texts = (answer.result, answer.context_text)
+            whole = None if answer.result is None else "\n\n".join(filter(None, texts))
+            body |= _refused(whole)
+            if whole is None:
+                said = specific(told.event, additionalContext=answer.context_text)
         case StopAsked():
             body |= _refused(answer.continue_with)
         case _:
@@ -216,7 +220,7 @@ _ENTRIES: Final = (
         limits="That a command failed is read from its result. An interrupted call ends as "
         "cancelled with its turn.",
         answers={
-            "replace.result": about("The model reads it as an error."),
+            "replace.result": about("The model reads it as an error, with the contexts in it."),
             "context": EXACT,
         },
     ),
@@ -243,15 +247,13 @@ _ENTRIES: Final = (
     ),
     DialectEntry(
         ours="user_input_required",
-        how="approximate",
-        theirs=("Notification",),
-        limits="Approvals of tools alone, without the id of the call.",
+        how="impossible",
+        limits="No hook of Gemini CLI can ask a person, and its own prompts are not told.",
     ),
     DialectEntry(
         ours="user_input_received",
-        how="approximate",
-        theirs=("Notification", "AfterTool"),
-        limits="A yes is told when the tool has run, a no at the next event.",
+        how="impossible",
+        limits="No hook of Gemini CLI can ask a person, and its own prompts are not told.",
     ),
     DialectEntry(
         ours="subagent_start",
