@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import codecs
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from sliphook.files.toml import TomlError, line_of, parse_toml, read_toml
+from sliphook.files.toml import (
+    TomlError,
+    _line_of_long_key,  # pyright: ignore[reportPrivateUsage]
+    line_of,
+    parse_toml,
+    read_toml,
+)
 from sliphook.registry.keys import PluginKeys, check_plugin_keys
 
 RECORDED = """\
@@ -250,7 +257,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
 
 
 def test_a_value_nested_too_deeply_is_an_error_of_the_file() -> None:
-    deep = "config." + ".".join(["a"] * 1500) + " = 1\n"  # tomllib reads a dotted key in a loop
+    deep = "config.a = " + "[" * 1500 + "]" * 1500 + "\n"
     with pytest.raises(TomlError, match=r"^guard\.toml is nested too deeply$"):
         read(deep + RECORDED)
 
@@ -263,3 +270,32 @@ def test_a_number_of_very_many_digits_is_an_error_of_the_file() -> None:
 def test_a_file_below_what_is_no_folder_is_missing() -> None:
     with pytest.raises(FileNotFoundError):
         read_toml(Path("/dev/null/config.toml"), PluginKeys)
+
+
+@pytest.mark.parametrize("key", ["a", '"a.b"', "'a'"])
+@pytest.mark.parametrize("place", ["{} = 1", "[{}]", "x = {{ {} = 1 }}"])
+def test_a_key_of_many_parts_is_refused_before_it_takes_long(key: str, place: str) -> None:
+    text = "# a text\n" + place.format(" . ".join([key] * 20_000))
+    with pytest.raises(TomlError, match=r"guard\.toml, line 2: a key has more than 100 parts"):
+        read(text)
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", '"', "'", '"."', "a ", ". ", '"\\', "a. b, "])
+def test_to_look_for_long_keys_takes_time_by_the_size_of_the_file(unit: str) -> None:
+    text = unit * (2**19 // len(unit))
+    began_s = time.thread_time()
+    _line_of_long_key(text)
+    assert time.thread_time() - began_s < 2.0
+
+
+def test_a_key_may_have_parts_and_a_text_dots() -> None:
+    dots = ".".join(["a b"] * 300)
+    keys = read(f'[config]\n{".".join(["a"] * 90)} = "{dots}"\n' + RECORDED)
+    assert "a" in keys.config
+
+
+def test_a_large_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "guard.toml"
+    file.write_text("#" * (2**20 + 1))
+    with pytest.raises(TomlError, match=r"guard\.toml is over 1 MiB; keep what is long in a file"):
+        read_toml(file, PluginKeys)

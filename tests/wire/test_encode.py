@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from sliphook.wire.envelope import (
     ErrorObject,
     Request,
 )
-from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.protocol import ErrorCode, Message, ToolResult
 from sliphook_sdk.protocol.limits import MAX_ID_CHARS
 
 
@@ -64,13 +65,38 @@ class Renamed(msgspec.Struct, omit_defaults=True):
         (Renamed("\ud800"), '{"text":"\ufffd"}'),
         (
             Renamed("\ud800", meta_={1: float("nan")}, raw=msgspec.Raw(b'{ "a":1}')),
-            '{"text":"\ufffd","_meta":{"1":null},"raw":{"a":1}}',
+            '{"text":"\ufffd","_meta":{"1":null},"raw":{ "a":1}}',
         ),
+        (ToolResult(content="\ud800"), '{"content":"\ufffd","is_error":false,"data":null}'),
         ([{"\ud800"}, 1, None, True, 1.5], '[["\ufffd"],1,null,true,1.5]'),
     ],
 )
 def test_a_lone_surrogate_is_replaced(value: Any, body: str) -> None:
     assert envelope.encode(value) == body.encode()
+
+
+@pytest.mark.parametrize("bad", [[0], [49_999], range(0, 50_000, 100), range(50_000)], ids=str)
+def test_lone_surrogates_are_replaced_among_many_texts(bad: Sequence[int]) -> None:
+    texts = ["x"] * 50_000
+    for index in bad:
+        texts[index] = "a\ud800"
+    expected = ["x"] * 50_000
+    for index in bad:
+        expected[index] = "a\ufffd"
+    assert json.loads(envelope.encode([Message(role="user", content=text) for text in texts])) == [
+        {"role": "user", "content": text} for text in expected
+    ]
+
+
+@pytest.mark.parametrize("levels", [1, 7, 8, 9, 90])
+def test_a_lone_surrogate_is_replaced_at_any_depth(levels: int) -> None:
+    value: Any = "\ufffd\udfff\ud800"
+    for _ in range(levels):
+        value = [{"\ud800": value, "number": 1.5}, {"é": None}]
+    body = envelope.encode(value)
+    assert body.count("\ufffd\ufffd\ufffd".encode()) == 1
+    assert body.count("\ufffd".encode()) == levels + 3
+    assert body.count(b'"number":1.5') == levels
 
 
 def test_a_raw_part_brings_no_newline() -> None:

@@ -215,6 +215,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     import msgspec
 
     from sliphook.wire.decoding import DECODE_ERRORS
+    from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
 
     if given is None:
         return {}
@@ -224,11 +225,17 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     if given.startswith("@"):
         source = given[1:]
         try:
-            data = Path(source).read_bytes()
-        except OSError as error:
+            with open(source, "rb") as file:
+                # one byte more tells a file that is too large, also one without an end
+                data = file.read(MAX_HOST_MESSAGE_BYTES + 1)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise click.UsageError(f"{option}: cannot read {source}: {why}") from None
+        if len(data) > MAX_HOST_MESSAGE_BYTES:
             raise click.UsageError(
-                f"{option}: cannot read {source}: {error.strerror or error}"
-            ) from None
+                f"{option}: {source} is over {MAX_HOST_MESSAGE_BYTES // 2**20} MiB, the most that a"
+                " plugin can be sent"
+            )
     try:
         value: Any = msgspec.json.decode(data)
     except DECODE_ERRORS as error:

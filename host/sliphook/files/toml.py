@@ -25,7 +25,10 @@ from sliphook_sdk.protocol import nearest
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-MAX_FILE_BYTES: Final = 32 * 1024 * 1024
+MAX_FILE_BYTES: Final = 1024 * 1024
+MAX_KEY_PARTS: Final = 100
+"""`a.b.c` has three. tomllib takes time by the square of them."""
+_PART: Final = re.compile(r"""[\w-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?""")
 _MAX_INTEGER: Final = 2**63  # TOML promises 64 bits, with a sign
 _WORDS: Final[Mapping[str, str]] = {
     "bool": "true or false",
@@ -92,6 +95,11 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
         TomlError: the text breaks a rule.
     """
     shown = quote(str(path), 200)
+    if (line := _line_of_long_key(text)) is not None:
+        raise TomlError(
+            f"{shown}, line {line}: a key has more than {MAX_KEY_PARTS} parts with dots between"
+            " them; shorten it"
+        )
     try:
         data = tomllib.loads(text)
         try:
@@ -112,6 +120,14 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
     except ValueError:  # of `int`, which tomllib lets through
         raise TomlError(f"{shown} has a number of more digits than can be read") from None
     return read
+
+
+def _line_of_long_key(text: str) -> int | None:
+    if text.count(".") < MAX_KEY_PARTS:
+        return None
+    bare = re.sub(r"[ \t]+", "", _PART.sub("k", text))
+    before, long, _ = bare.partition("k." * MAX_KEY_PARTS)
+    return before.count("\n") + 1 if long else None
 
 
 def text_of(path: Path) -> str:
@@ -136,7 +152,10 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise TomlError(f"{shown} cannot be read: {error.strerror or error}") from None
     if len(data) > MAX_FILE_BYTES:
-        raise TomlError(f"{shown} is over {MAX_FILE_BYTES // (1024 * 1024)} MiB")
+        raise TomlError(
+            f"{shown} is over {MAX_FILE_BYTES // (1024 * 1024)} MiB;"
+            " keep what is long in a file of its own, and write that file's path here"
+        )
     try:
         # some editors write a byte order mark, which TOML does not have
         return data.removeprefix(codecs.BOM_UTF8).decode()

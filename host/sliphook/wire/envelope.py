@@ -6,7 +6,6 @@ message of the host.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -18,6 +17,7 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 
 from .diagnosis import diagnose, is_absent, not_json
 from .faults import PEEK_BYTES, InvalidMessage, NameTwice, NotJson, OverLimit, refusal
+from .surrogates import without_surrogates
 
 __all__ = [
     "ErrorObject",
@@ -190,9 +190,7 @@ def encode(value: Any) -> bytes:
             body = _ENCODER.encode(value)
         # rare, so only a value with a lone surrogate pays for the search through all of it
         except UnicodeEncodeError:
-            body = _ENCODER.encode(
-                _without_surrogates(msgspec.to_builtins(value, enc_hook=_decoded))
-            )
+            body = _ENCODER.encode(without_surrogates(value, _ENCODER))
         # a newline can only come from a `Raw` part, and would cut the line of a reader by lines
         return body if b"\n" not in body else _ENCODER.encode(msgspec.json.decode(body))
     except RecursionError:
@@ -245,26 +243,6 @@ def _check_utf8(body: bytes) -> None:
         body.decode()
     except UnicodeDecodeError as error:
         raise NotJson(f"not UTF-8 (byte {error.start})") from None
-
-
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Copy what `to_builtins` gave, lone surrogates in keys and strings replaced."""
-    if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
-
-
-def _decoded(value: object) -> Any:
-    if isinstance(value, msgspec.Raw):
-        return msgspec.json.decode(value)
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def told_instead(params: msgspec.Raw) -> msgspec.Raw:
