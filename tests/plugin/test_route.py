@@ -28,7 +28,7 @@ def chosen(*subscriptions: dict[str, Any], **fields: Any) -> int | None:
 def test_a_guard_behind_a_wider_subscription_is_refused_and_both_are_named() -> None:
     assert refused(subscriptions=[ALL, {"event": "stop"}, SHELL]) == (
         "subscription 3 (pre_tool_call) fails closed and would never be asked: "
-        "subscription 1 (pre_tool_call) comes before it and takes all that it matches; "
+        "all that it matches goes to those before it, such as subscription 1 (pre_tool_call); "
         "put it first"
     )
 

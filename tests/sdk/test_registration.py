@@ -187,13 +187,16 @@ def test_a_hook_that_would_never_be_asked_is_refused() -> None:
         p.hook("pre_tool_call")(handler)
         p.hook("pre_tool_call", match={"tool_name": "edit"})(with_ctx)
 
-    assert refused(shadowed).startswith("with_ctx() would never be asked: handler() at ")
+    assert refused(shadowed).startswith(
+        "with_ctx() would never be asked: all that it matches goes to those before it, "
+        "such as handler() at "
+    )
 
     def behind_a_wider_one(p: Plugin) -> None:
         p.hook("pre_tool_call", match={"tool_name": ["s*", "t?*"]})(handler)
         p.hook("pre_tool_call", match={"tool_name": ["shell", "tool_*"]})(with_ctx)
 
-    assert refused(behind_a_wider_one).endswith(" takes all that it matches")
+    assert " goes to those before it, such as handler() at " in refused(behind_a_wider_one)
     plugin = Plugin("p")
     plugin.on("pre_tool_call")(handler)
     plugin.hook("pre_tool_call", subagents=False)(handler)

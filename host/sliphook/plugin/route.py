@@ -125,7 +125,7 @@ def refuse_covered_guards(routes: Sequence[Route]) -> None:
         for route, by in covered(routes, closed_only=True):
             raise ManifestError(
                 f"{route.where} fails closed and would never be asked: "
-                f"{by.where} comes before it and takes all that it matches; put it first"
+                f"all that it matches goes to those before it, such as {by.where}; put it first"
             )
     except TooManySteps:
         raise ManifestError(

@@ -175,7 +175,7 @@ export class Plugin {
     const by = handler.asked ? inTheWay(handler.name, claims) : undefined;
     if (by !== undefined)
       throw handler.wrong(
-        `would never be asked: the one at ${rivals[by].where} takes all that it matches`,
+        `would never be asked: all that it matches goes to those before it, such as the one at ${rivals[by].where}`,
       );
     this.hooks.push(handler);
     return this;

@@ -32,7 +32,8 @@ def check_reachable(handler: HookHandler, earlier: Sequence[HookHandler]) -> Non
     if by is not None:
         other = rivals[by]
         raise handler.wrong(
-            f"would never be asked: {other.name}() at {other.where} takes all that it matches"
+            "would never be asked: all that it matches goes to those before it, "
+            f"such as {other.name}() at {other.where}"
         )
 
 
