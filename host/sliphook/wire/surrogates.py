@@ -1,7 +1,7 @@
 """Pure: values for an encoder to UTF-8, which has no lone surrogates.
 
 What has none is found by the encoder, in C; only what has some is looked into from Python. So one
-bad text among 50,000 messages costs what it takes to encode them twice.
+bad text among 50,000 messages costs a few times what it takes to encode them.
 """
 
 from __future__ import annotations

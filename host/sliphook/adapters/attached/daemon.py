@@ -28,8 +28,6 @@ _log = logging.getLogger(__name__)
 
 EndReason = Literal["exit", "reset", "signal", "shutdown"]
 _PLUGINS_START_S: Final = 5.0
-WATCHED: Final = "claude-code"
-"""The agent whose transcript tells of interrupts that no hook tells of."""
 
 
 class Daemon:
@@ -78,7 +76,7 @@ class Daemon:
                 nursery.start_soon(self._watch_signals, signals)
                 if self._agent_pid is not None:
                     nursery.start_soon(self._watch_agent, self._agent_pid)
-                if self._settings.watch_transcript_s and self._dialect.name == WATCHED:
+                if self._settings.watch_transcript_s and self._dialect.interrupts_in_transcript:
                     nursery.start_soon(
                         watch_transcript,
                         self._settings.watch_transcript_s,

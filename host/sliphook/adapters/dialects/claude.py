@@ -321,4 +321,5 @@ DIALECT: Final = Dialect(
     turns=("UserPromptSubmit", "Stop", "StopFailure"),
     guards=MappingProxyType({"PreToolUse": UNREACHED, "UserPromptSubmit": UNREACHED}),
     environment=("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"),
+    interrupts_in_transcript=True,
 )

@@ -148,9 +148,9 @@ def specific(event: str, **said: Any) -> dict[str, Any] | None:
     return {"hookEventName": event, **left} if left else None
 
 
-def blocked(reason: str | None) -> dict[str, Any]:
+def blocked(reason: str | None, decision: str = "block") -> dict[str, Any]:
     """`decision` and `reason` of a block; nothing without a reason."""
-    return {} if reason is None else {"decision": "block", "reason": reason or "(nothing)"}
+    return {} if reason is None else {"decision": decision, "reason": reason or "(nothing)"}
 
 
 def denied(answer: HookAnswer) -> str | None:

@@ -173,7 +173,7 @@ _ENTRIES: Final = (
         ours="subagent_start",
         how="exact",
         theirs=("SubagentStart", "UserPromptSubmit"),
-        limits="The goal is the child's own prompt.",
+        limits="The goal is read from the call that starts the child, if tool calls are hooked.",
         answers={"context": EXACT},
     ),
     DialectEntry(ours="subagent_stop", how="exact", theirs=("SubagentStop",)),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from .answer import HookAnswer, HookReply, reply_of
 from .claude_shape import blocked, denied
-from .dialect import EXACT, Config, Dialect, DialectEntry, about, never, started
+from .dialect import NOT_ASKED, EXACT, Config, Dialect, DialectEntry, about, never, started
 from .reading import Fields, text_of
 from .told import (
     Happening,
@@ -319,9 +319,7 @@ DIALECT: Final = Dialect(
     guards=MappingProxyType(
         {
             "preToolUse": HookReply(exit_code=1),
-            "userPromptSubmitted": reply_of(
-                blocked("sliphook: the guards could not be asked, so this is denied.")
-            ),
+            "userPromptSubmitted": reply_of(blocked(NOT_ASKED)),
         }
     ),
     environment=("COPILOT_PROJECT_DIR", "COPILOT_CLI"),

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from .answer import HookAnswer, HookReply, reply_of
 from .claude_shape import denied, needs_person, of_tool
-from .dialect import Config, Dialect, DialectEntry, about, never
+from .dialect import NOT_ASKED, Config, Dialect, DialectEntry, about, never
 from .reading import Fields, text_of
 from .told import (
     Happening,
@@ -247,8 +247,6 @@ _ENTRIES: Final = (
     ),
 )
 
-_UNREACHED: Final = "sliphook: the guards could not be asked, so this is denied."
-
 DIALECT: Final = Dialect(
     name="cursor",
     title="Cursor",
@@ -283,8 +281,8 @@ DIALECT: Final = Dialect(
     turns=("beforeSubmitPrompt", "stop"),
     guards=MappingProxyType(
         {
-            "preToolUse": reply_of({"permission": "deny", "agent_message": _UNREACHED}),
-            "beforeSubmitPrompt": reply_of({"continue": False, "user_message": _UNREACHED}),
+            "preToolUse": reply_of({"permission": "deny", "agent_message": NOT_ASKED}),
+            "beforeSubmitPrompt": reply_of({"continue": False, "user_message": NOT_ASKED}),
         }
     ),
 )

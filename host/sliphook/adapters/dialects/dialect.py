@@ -29,9 +29,10 @@ class Effect(msgspec.Struct, frozen=True):
 
 EXACT: Final = Effect("exact")
 
-UNREACHED: Final = HookReply(
-    stderr="sliphook: the guards could not be asked, so this is denied.\n", exit_code=2
-)
+NOT_ASKED: Final = "sliphook: the guards could not be asked, so this is denied."
+"""What the model or the person reads where the client reaches no daemon."""
+
+UNREACHED: Final = HookReply(stderr=f"{NOT_ASKED}\n", exit_code=2)
 """What most agents take as a deny; the text is read by the model."""
 
 
@@ -72,7 +73,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         folder_variable: a variable that names another folder in place of the user file's.
         project: the file of a project, from its root; None if the agent runs no hooks of one, or
             if that was not seen.
-        format: of the files.
         shared: the file has other things in it, and hooks of others.
         first: what a new file begins with.
         groups: each hook stands in a group with a matcher.
@@ -88,7 +88,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     folder_variable: str | None = None
     project: str | None = None
-    format: Literal["json", "toml"] = "json"
     shared: bool = True
     first: Mapping[str, Any] = {}
     groups: bool = True
@@ -134,6 +133,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         turns: the events without which no turn can be kept.
         guards: what the client says, by event, when a guard could not be asked.
         environment: the variables of the agent that the daemon may have.
+        interrupts_in_transcript: its transcript tells of interrupts that no hook tells of.
     """
 
     name: str
@@ -148,6 +148,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[str, ...]
     guards: Mapping[str, HookReply]
     environment: tuple[str, ...] = ()
+    interrupts_in_transcript: bool = False
 
     def entry(self, ours: str) -> DialectEntry:
         """The entry of that name of our catalogue."""

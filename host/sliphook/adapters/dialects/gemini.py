@@ -126,7 +126,7 @@ def _write(told: Happening, answer: HookAnswer) -> HookReply:
 
 
 def _refused(reason: str | None) -> dict[str, Any]:
-    return {} if reason is None else {"decision": "deny", "reason": reason or "(nothing)"}
+    return claude_shape.blocked(reason, "deny")
 
 
 def _cannot_take_away(told: ToolAsked, answer: HookAnswer) -> str | None:
