@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from .answer import HookAnswer, HookReply, reply_of
 from .claude_shape import blocked, denied
-from .dialect import NOT_ASKED, EXACT, Config, Dialect, DialectEntry, about, never, started
+from .dialect import EXACT, NOT_ASKED, Config, Dialect, DialectEntry, about, never, started
 from .reading import Fields, text_of
 from .told import (
     Happening,
