@@ -72,11 +72,15 @@ def threads(child: Child, asked: list[Message]) -> set[str]:
     return {child.result(message["id"])["context"][0] for message in asked}
 
 
+def threads_of_twelve_quick_calls(child: Child) -> set[str]:
+    quick = hooks(child, 12)
+    child.write(*quick)
+    return threads(child, quick)
+
+
 def test_quick_calls_of_one_read_stay_in_one_thread(child: Child) -> None:
     for _ in range(3):
-        quick = hooks(child, 12)
-        child.write(*quick)
-        assert len(threads(child, quick)) == 1
+        assert len(threads_of_twelve_quick_calls(child)) == 1
 
 
 def test_behind_slow_calls_every_call_gets_a_thread_and_then_one_is_enough_again(
@@ -91,7 +95,8 @@ def test_behind_slow_calls_every_call_gets_a_thread_and_then_one_is_enough_again
     child.ask("command/run", command("release", ""))
     for message in slow:
         child.result(message["id"])
-    test_quick_calls_of_one_read_stay_in_one_thread(child)
+    # "again" is not at once: a thread of the six may still be on its way to rest
+    assert any(len(threads_of_twelve_quick_calls(child)) == 1 for _ in range(50))
 
 
 def test_a_call_of_the_next_read_waits_for_no_judgement(child: Child) -> None:

@@ -64,7 +64,8 @@ PLUGIN = """
         return "never"
 
     @plugin.tool
-    def stuck() -> None:
+    def stuck(*, ctx) -> None:
+        ctx.progress("begun")
         threading.Event().wait()
 
     @plugin.tool
@@ -236,6 +237,7 @@ def test_pings_and_cancels_are_heard_with_every_thread_stuck(child: Child) -> No
     stuck = [child.asking("tool/call", tool_call("stuck")) for _ in range(80)]
     child.write(*stuck)
     assert child.ask("ping", {}) == {}
+    child.said("$/progress")  # one runs; a call that no thread has begun is answered when cancelled
     child.write(
         *({"method": "$/cancelRequest", "params": {"id": message["id"]}} for message in stuck)
     )
