@@ -47,7 +47,7 @@ from .host import host as trio_host
 from .session import session as trio_session
 from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
-from .session.turn import InputKind
+from .session.asking import InputKind
 
 __all__ = ["BegunTool", "PluginHost", "Session", "Turn"]
 
@@ -86,6 +86,7 @@ class Turn(TurnFace):
         run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
         tool_kind: ToolKind | None = None,
+        origin: str = "agent",
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`; `run` is awaited in asyncio; an interrupt cancels it."""
         own = partial(have_caller_do, run) if run is not None else None
@@ -97,6 +98,7 @@ class Turn(TurnFace):
             run=own,
             input_schema=input_schema,
             tool_kind=tool_kind,
+            origin=origin,
         )
         return await wait_for(self.portal, call, self.block)
 

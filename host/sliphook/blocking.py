@@ -51,7 +51,7 @@ from .host import host as trio_host
 from .session import session as trio_session
 from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
-from .session.turn import InputKind
+from .session.asking import InputKind
 
 _askers: Final = trio.CapacityLimiter(8)
 """One that still waits for a person whose answer is not wanted any more holds its thread."""
@@ -86,6 +86,7 @@ class Turn(TurnFace):
         run: Callable[[dict[str, Any]], object] | None = None,
         input_schema: dict[str, Any] | None = None,
         tool_kind: ToolKind | None = None,
+        origin: str = "agent",
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`.
 
@@ -101,6 +102,7 @@ class Turn(TurnFace):
             run=own,
             input_schema=input_schema,
             tool_kind=tool_kind,
+            origin=origin,
         )
         return wait_for(self.portal, call, self.block)
 

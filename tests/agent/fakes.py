@@ -232,6 +232,7 @@ class FakeTurn:
         run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
         tool_kind: str | None = None,
+        origin: str = "agent",
     ) -> ToolOutcome:
         self._say(("call_tool", name, arguments, model_call_id, input_schema))
         if model_call_id is not None:

@@ -97,6 +97,26 @@ def test_a_call_that_is_allowed_is_ended_by_the_agent(face: Face) -> None:
 
 
 @faces
+def test_the_agent_says_where_its_tool_comes_from(face: Face) -> None:
+    plugin = FakePlugin("ear", hears=["pre_tool_call", "post_tool_call"], tools={"look": "fine"})
+
+    async def story(_: Any, turn: Any) -> None:
+        call = await face.got(turn.begin_tool("mcp__files__read", {}, origin="mcp:files"))
+        await face.got(call.end())
+        await face.got(turn.call_tool("x", {}, run=face.own(ran), origin="mcp:files"))
+        await face.got(turn.call_tool("look", {}, origin="mcp:files"))
+        await face.got(turn.call_tool("x", {}, run=face.own(ran)))
+        for method in (turn.begin_tool, turn.call_tool):
+            with pytest.raises(ValueError, match=r"origin is 'ear'; it must be agent, or a text"):
+                await face.got(method("x", {}, origin="ear"))
+
+    in_a_turn(face, story, plugin)
+    for name in ("pre_tool_call", "post_tool_call"):
+        origins = [one.origin for one in plugin.payloads(name)]
+        assert origins == ["mcp:files", "mcp:files", "ear", "agent"]
+
+
+@faces
 def test_the_agent_says_what_the_tool_does(face: Face) -> None:
     plugin = FakePlugin(
         "ear",

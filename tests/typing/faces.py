@@ -65,6 +65,8 @@ def without_blocks(plugins: list[PluginSpec]) -> None:
     session: blocking.Session = host.session(on_interrupt=stop).enter()
     turn: blocking.Turn = session.turn("tidy up").enter()
     call: blocking.BegunTool = turn.begin_tool("shell", {"command": "ls"}, tool_kind="shell")
+    told: str = turn.tell_question("approval", "Run shell?", call_id=call.call_id)
+    print(turn.end_question(told, allowed=True))
     if call.outcome is None:
         outcome: ToolOutcome = call.end(shell(call.arguments))
         print(outcome.error)
@@ -90,7 +92,7 @@ async def in_asyncio(plugins: list[PluginSpec]) -> None:
             denied: bool = (await turn.submit()).denied
             outcome: ToolOutcome = await turn.call_tool("shell", {"command": "ls"}, run=slow_shell)
             print(contexts, denied, outcome.text())
-            call: aio.BegunTool = await turn.begin_tool("shell", {"command": "ls"})
+            call: aio.BegunTool = await turn.begin_tool("shell", {}, origin="mcp:files")
             ended: ToolOutcome = await call.end(error=LookupError("no such file"))
             print(ended.status)
             async with turn.subagent("look", background=True) as child:

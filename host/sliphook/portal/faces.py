@@ -193,6 +193,8 @@ class TurnFace(Face[Turn]):
     post_llm_call = AtOnce(Turn.post_llm_call)
     llm_call_failed = AtOnce(Turn.llm_call_failed)
     finish = AtOnce(Turn.finish)
+    tell_question = AtOnce(Turn.tell_question)
+    end_question = AtOnce(Turn.end_question)
 
     # read in the caller's thread: single attributes, for which the loop need not be asked
     @property

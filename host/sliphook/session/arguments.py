@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, cast, get_args
 
-__all__ = ["check_each", "check_number", "check_text", "check_texts", "check_word"]
+__all__ = ["check_each", "check_number", "check_origin", "check_text", "check_texts", "check_word"]
 
 
 def check_word(what: str, given: object, words: Any, *, none: bool = False) -> None:
@@ -40,6 +40,19 @@ def check_text(what: str, given: object, *, none: bool = False) -> None:
     """
     if not isinstance(given, str) and not (none and given is None):
         raise TypeError(f"{what} must be a str{' or None' if none else ''}, not {_type_of(given)}")
+
+
+def check_origin(given: object) -> None:
+    """Check where the agent says that its tool comes from: `agent`, or a text with a colon.
+
+    No plugin has a colon in its name, so none can be taken for the tool's owner.
+
+    Raises:
+        TypeError, ValueError: it is no text; it is another one.
+    """
+    check_text("origin", given)
+    if given != "agent" and ":" not in str(given):
+        raise ValueError(f"origin is {given!r}; it must be agent, or a text such as mcp:github")
 
 
 def check_texts(*, none: bool = False, **given: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import trio
 
@@ -17,14 +17,21 @@ from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.plugin.approval import why_not_granted
 from sliphook.wire.json_value import copied, plain
+from sliphook_sdk.protocol import QuestionKind
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 
+from .arguments import check_text, check_word
 from .hooks import Hooks
 from .host import ApprovalRequest
+from .llm_call import LlmCalls
 from .open_tool import OpenTool
 from .questions.form import YES_OR_NO
 from .questions.question import OpenQuestion, Settlement
+from .results import Verdict
 from .state import SessionState, TurnState
+from .submission import Submission
+
+InputKind = Literal["max_iterations", "question"]
 
 _log = logging.getLogger(__name__)
 
@@ -184,7 +191,7 @@ def _tell_required(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> lis
         "user_input_required",
         turn,
         kind=question.kind,
-        question_id=question.question_id,
+        question_id=None if question.by_agent else question.question_id,
         call_id=question.call_id,
         asked_by=question.asked_by,
         prompt=question.prompt,
@@ -200,7 +207,7 @@ def _tell_received(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> Non
         "user_input_received",
         turn,
         kind=question.kind,
-        question_id=question.question_id,
+        question_id=None if question.by_agent else question.question_id,
         call_id=question.call_id,
         choice=choice,
         by=settled.by,
@@ -236,3 +243,79 @@ def forget_plugin(sessions: Iterable[SessionState], plugin: str) -> None:
     for session in sessions:
         for question in open_questions(session):
             question.forget(plugin)
+
+
+class TurnQuestions(LlmCalls):
+    """A turn, as far as a person is asked something in it."""
+
+    def __init__(
+        self, hooks: Hooks, parent: TurnState | None, submission: Submission | None
+    ) -> None:
+        super().__init__(hooks, parent, submission)
+        self._told: dict[str, OpenQuestion] = {}
+
+    @trio.lowlevel.enable_ki_protection
+    async def decide(
+        self, kind: InputKind, prompt: str, asks: Callable[[str], Awaitable[bool]] | None
+    ) -> Verdict:
+        """Put a question of the agent's: a turn at its limit, or whether to go on.
+
+        Args:
+            kind: what for.
+            prompt: the question.
+            asks: asks the person; True is yes. None: only plugins can answer.
+        """
+        check_word("kind", kind, InputKind)
+        check_text("prompt", prompt)
+        person = yes_or_no(partial(asks, prompt)) if asks is not None else None
+        settled = await put_question(
+            self.hooks, self, OpenQuestion(new_id(), kind, prompt, YES_OR_NO), person
+        )
+        await self.raise_if_ended()
+        return Verdict.of(settled)
+
+    @trio.lowlevel.enable_ki_protection
+    def tell_question(self, kind: QuestionKind, prompt: str, *, call_id: str | None = None) -> str:
+        """Tell the plugins that the agent itself asks its person; no plugin can answer.
+
+        Args:
+            kind: what for.
+            prompt: what the person is asked.
+            call_id: the tool call that waits for it (`BegunTool.call_id`).
+
+        Returns:
+            What `end_question` takes.
+
+        Raises:
+            ValueError: there is no such kind.
+        """
+        check_word("kind", kind, QuestionKind)
+        check_text("prompt", prompt)
+        check_text("call_id", call_id, none=True)
+        question = OpenQuestion(new_id(), kind, prompt, YES_OR_NO, call_id=call_id)
+        question.by_agent = True
+        if not self.ended:
+            self._told[question.question_id] = question
+            _tell_required(self.hooks, self, question)
+        return question.question_id
+
+    @trio.lowlevel.enable_ki_protection
+    def end_question(self, told: str, *, allowed: bool | None) -> bool:
+        """Tell the end of a question of `tell_question`, once.
+
+        Args:
+            told: what `tell_question` returned.
+            allowed: what the person said; None: nothing, or it is not known.
+
+        Returns:
+            False if it is over already, with its turn perhaps.
+        """
+        question = self._told.pop(told, None)
+        if question is None or self.ended:
+            return False
+        if allowed is None:
+            question.settle("nobody")
+        else:
+            question.settle("answered", "allow" if allowed else "deny", "user")
+        _tell_received(self.hooks, self, question)
+        return True

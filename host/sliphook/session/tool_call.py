@@ -48,6 +48,7 @@ class BegunTool:
         arguments: dict[str, Any],
         model_call_id: str | None,
         kind: ToolKind | None,
+        origin: str,
         *,
         own: bool,
     ) -> None:
@@ -57,7 +58,8 @@ class BegunTool:
         self._own = own
         # until `open_tool` no plugin is told: it is asked only about calls that can run
         self._offer = None if own else hooks.host.plugin_calls.find(name, hooks.state.session_id)
-        origin = self._offer.plugin if self._offer is not None else "agent"
+        if self._offer is not None:
+            origin = self._offer.plugin
         # not the model's id, which may be missing
         self._tool = OpenTool(new_id(), model_call_id, name, kind, origin, arguments)
         self._context: Sequence[Context] = ()
@@ -290,11 +292,12 @@ async def call_tool(
     arguments: dict[str, Any],
     model_call_id: str | None,
     kind: ToolKind | None,
+    origin: str,
     run: Callable[[dict[str, Any]], Awaitable[object]] | None,
     input_schema: dict[str, Any] | None,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    call = BegunTool(hooks, turn, name, arguments, model_call_id, kind, own=run is not None)
+    call = BegunTool(hooks, turn, name, arguments, model_call_id, kind, origin, own=run is not None)
     await call.begin(input_schema)
     if call.outcome is None:
         await (call.run() if run is None else call.run_own(run))

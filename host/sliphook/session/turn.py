@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 import trio
 
 from sliphook.errors import HostError, TurnOpen
-from sliphook.ids import new_id
 from sliphook_sdk.protocol import ToolKind
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
-from .arguments import check_text, check_word
-from .asking import put_question, yes_or_no
+from .arguments import check_origin, check_text, check_word
+from .asking import TurnQuestions
 from .hooks import Hooks
 from .interrupt import InterruptReason, close_turn, exit_kind, interrupt_turns
-from .llm_call import LlmCalls
-from .questions.form import YES_OR_NO
-from .questions.question import OpenQuestion
-from .results import Prompt, ToolOutcome, Verdict
+from .results import Prompt, ToolOutcome
 from .state import TurnOutcome
 from .submission import Submission
 from .tool_call import BegunTool, call_tool
 from .turn_session import TurnSession
 
-InputKind = Literal["max_iterations", "question"]
 
-
-class Turn(LlmCalls):
+class Turn(TurnQuestions):
     """One turn. Made by `Session.turn` or `Turn.subagent`, used as `async with`.
 
     Entering tells `turn_start`; leaving tells `turn_end` exactly once, in whatever way it happens.
@@ -165,6 +158,7 @@ class Turn(LlmCalls):
         run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
         tool_kind: ToolKind | None = None,
+        origin: str = "agent",
     ) -> ToolOutcome:
         """Make one tool call, with all its checks and hooks.
 
@@ -179,21 +173,24 @@ class Turn(LlmCalls):
             input_schema: the schema of the agent's own tool.
             tool_kind: what the tool does, for guards that match it; None: it is not known, and then
                 they are asked too.
+            origin: from where the agent has its own tool, as `mcp:github`; a plugin's tool has its
+                plugin there.
 
         Returns:
             What the model reads. A plugin's fault, an unknown tool and arguments that do not fit
             are results too, never exceptions.
 
         Raises:
-            ValueError: there is no such kind.
+            ValueError: there is no such kind; a plugin could be called as the origin is.
             trio.Cancelled: the turn was interrupted, before or while this waited. A task outside
                 the turn's block, which nothing may cancel, gets the status `cancelled`.
         """
         check_text("name", name)
         check_text("model_call_id", model_call_id, none=True)
         check_word("tool_kind", tool_kind, ToolKind, none=True)
-        own = run, input_schema
-        return await call_tool(self.hooks, self, name, arguments, model_call_id, tool_kind, *own)
+        check_origin(origin)
+        what = name, arguments, model_call_id, tool_kind, origin
+        return await call_tool(self.hooks, self, *what, run, input_schema)
 
     async def begin_tool(
         self,
@@ -204,6 +201,7 @@ class Turn(LlmCalls):
         own: bool = True,
         input_schema: dict[str, Any] | None = None,
         tool_kind: ToolKind | None = None,
+        origin: str = "agent",
     ) -> BegunTool:
         """Begin a tool call which the agent ends itself: `call_tool` in two halves.
 
@@ -217,6 +215,7 @@ class Turn(LlmCalls):
             input_schema: the schema of the agent's own tool.
             tool_kind: what the tool does, for guards that match it; None: it is not known, and then
                 they are asked too.
+            origin: as `call_tool`.
 
         Raises:
             ValueError, trio.Cancelled: as `call_tool`.
@@ -224,7 +223,9 @@ class Turn(LlmCalls):
         check_text("name", name)
         check_text("model_call_id", model_call_id, none=True)
         check_word("tool_kind", tool_kind, ToolKind, none=True)
-        call = BegunTool(self.hooks, self, name, arguments, model_call_id, tool_kind, own=own)
+        check_origin(origin)
+        what = name, arguments, model_call_id, tool_kind, origin
+        call = BegunTool(self.hooks, self, *what, own=own)
         await call.begin(input_schema)
         return call
 
@@ -249,26 +250,6 @@ class Turn(LlmCalls):
         self._stop_count += 1
         self.continued_by = outcome.continued_by
         return outcome.continue_with
-
-    @trio.lowlevel.enable_ki_protection
-    async def decide(
-        self, kind: InputKind, prompt: str, asks: Callable[[str], Awaitable[bool]] | None
-    ) -> Verdict:
-        """Put a question of the agent's: a turn at its limit, or whether to go on.
-
-        Args:
-            kind: what for.
-            prompt: the question.
-            asks: asks the person; True is yes. None: only plugins can answer.
-        """
-        check_word("kind", kind, InputKind)
-        check_text("prompt", prompt)
-        person = yes_or_no(partial(asks, prompt)) if asks is not None else None
-        settled = await put_question(
-            self.hooks, self, OpenQuestion(new_id(), kind, prompt, YES_OR_NO), person
-        )
-        await self.raise_if_ended()
-        return Verdict.of(settled)
 
     def subagent(self, goal: str, *, background: bool = False) -> ChildTurn:
         """The turn of a child agent, used as `async with`; it is interrupted with its parent.

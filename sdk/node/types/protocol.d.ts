@@ -424,7 +424,7 @@ export interface PreToolCall extends Payload {
   tool_name: string;
   /** what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of these; null: the agent does not say */
   tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
-  /** the plugin that owns the tool, or `agent` */
+  /** the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER` */
   origin: string;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number | null;
@@ -442,7 +442,7 @@ export interface PostToolCall extends Payload {
   tool_name: string;
   /** what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of these; null: the agent does not say */
   tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
-  /** the plugin that owns the tool, or `agent` */
+  /** the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER` */
   origin: string;
   /** the tool did begin to run */
   started: boolean;

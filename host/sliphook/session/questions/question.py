@@ -51,6 +51,7 @@ class OpenQuestion:
         settled: what came of it; None while it is open.
         hearers: the plugins that know of it and may answer.
         has_person: a person is asked, too.
+        by_agent: the agent asks, and tells what came of it: no plugin can answer.
         on_settled: called once, when it is settled.
         scope: cancelled when it is settled; what waits for an answer runs in it.
     """
@@ -77,6 +78,7 @@ class OpenQuestion:
         self.settled: Settlement | None = None
         self.hearers: set[str] = set()
         self.has_person = False
+        self.by_agent = False
         self.scope = trio.CancelScope(deadline=deadline)
         self.on_settled: Callable[[Settlement], object] | None = None
 

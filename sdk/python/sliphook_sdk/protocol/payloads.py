@@ -103,7 +103,13 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
     ]
     tool_name: Annotated[str, doc("the tool", "shell")]
     tool_kind: OfKind = None
-    origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
+    origin: Annotated[
+        str,
+        doc(
+            "the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER`",
+            "agent",
+        ),
+    ]
     timeout_s: TimeoutLeft = msgspec.UNSET
     arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
 
@@ -117,7 +123,13 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     ]
     tool_name: Annotated[str, doc("the tool", "shell")]
     tool_kind: OfKind = None
-    origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
+    origin: Annotated[
+        str,
+        doc(
+            "the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER`",
+            "agent",
+        ),
+    ]
     started: Annotated[bool, doc("the tool did begin to run", True)]
     status: Annotated[
         Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")
