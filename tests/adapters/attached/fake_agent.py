@@ -35,6 +35,8 @@ for line in sys.stdin:
     print(json.dumps(said), flush=True)
 """
 
+_ID_NAMES = {"copilot": "sessionId", "cursor": "conversation_id"}
+
 
 class Said(msgspec.Struct, frozen=True):
     """What a hook's process said."""
@@ -84,14 +86,20 @@ class Agent:
 
     def asked(self, sample: str, *, closed: bool = False, **changed: Any) -> dict[str, str]:
         """One hook: its command and its stdin, the sample with `changed` fields."""
-        fields = {
-            **payload(self.name, sample),
-            "session_id": self.session,
+        recorded = payload(self.name, sample)
+        mine = {
+            **dict.fromkeys(("session_id", "sessionId"), self.session),
+            **dict.fromkeys(("transcript_path", "transcriptPath"), str(self.transcript)),
             "cwd": str(self.folder),
-            "transcript_path": str(self.transcript),
-            **changed,
         }
+        fields = {name: mine.get(name, value) for name, value in recorded.items()} | changed
         return self.raw(event_of(sample), json.dumps(fields), closed=closed)
+
+    def tells(self, event: str, *, closed: bool = False, **fields: Any) -> Said:
+        """Run one hook of which there is no sample."""
+        named = _ID_NAMES.get(self.name, "session_id")
+        said = {named: self.session, "cwd": str(self.folder), **fields}
+        return self.run([self.raw(event, json.dumps(said), closed=closed)])[0]
 
     def raw(self, event: str, stdin: str, *, closed: bool = False) -> dict[str, str]:
         """One hook with any stdin."""

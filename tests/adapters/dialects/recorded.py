@@ -15,14 +15,20 @@ SESSION = "00000000-0000-4000-8000-000000000001"
 TURN = "00000000-0000-4000-8000-000000000002"
 
 
+def folder(agent: str) -> Path:
+    """Where the samples of an agent are."""
+    plain = SAMPLES / agent
+    return plain if plain.is_dir() else SAMPLES / f"{agent}-cli"
+
+
 def names(agent: str) -> set[str]:
     """The samples of an agent."""
-    return {path.stem for path in (SAMPLES / agent).iterdir()}
+    return {path.stem for path in folder(agent).iterdir()}
 
 
 def payload(agent: str, sample: str) -> dict[str, Any]:
     """What the hook read on its stdin."""
-    text = (SAMPLES / agent / f"{sample}.json").read_text(encoding="utf-8")
+    text = (folder(agent) / f"{sample}.json").read_text(encoding="utf-8")
     decoded: dict[str, Any] = json.loads(text)
     return decoded
 

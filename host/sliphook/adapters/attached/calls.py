@@ -39,6 +39,7 @@ class OpenCall:
         self.has_begun = trio.Event()
         self._allowed: bool | None = None
         self._decided = trio.Event()
+        self._question: str | None = None
 
     def settle(self, answer: HookAnswer) -> None:
         """Answer the first hook."""
@@ -53,8 +54,20 @@ class OpenCall:
         await self._decided.wait()
         return self._allowed is True
 
-    def decide(self, *, allowed: bool) -> None:
-        """The person's decision is known now."""
+    def ask_person(self, prompt: str) -> None:
+        """The agent asks its person on its own, once; not if it does so for a plugin."""
+        if self._question is None and self.begun is not None:
+            self._question = self.turn.tell_question("approval", prompt, call_id=self.begun.call_id)
+
+    @property
+    def is_asked(self) -> bool:
+        """The agent asks its person on its own."""
+        return self._question is not None
+
+    def decide(self, *, allowed: bool, known: bool = True) -> None:
+        """The person's decision is known now; `known` false: that there was one is a guess."""
+        if self._question is not None:
+            self.turn.end_question(self._question, allowed=allowed if known else None)
         if self._allowed is None:
             self._allowed = allowed
             self._decided.set()
@@ -88,7 +101,7 @@ class Calls:
 
     async def end(self, told: ToolDone) -> HookAnswer:
         """The second hook of a call; nothing comes of it if there was no first."""
-        call = self._find(told)
+        call = self._find(told, self._open)
         if call is None:
             _log.info("%s of %s came without its beginning", told.event, told.tool_name)
             return HookAnswer()
@@ -106,19 +119,25 @@ class Calls:
         outcome = await call.begun.end(result)
         return _after(outcome, told.content)
 
+    def that_waits(self, told: OfTool | None) -> OpenCall | None:
+        """The open call about which the agent asks; without `told`: the oldest."""
+        waiting = [call for call in self._open if not call.is_asked]
+        return self._find(told, waiting) if told is not None else next(iter(waiting), None)
+
     async def end_batch(self, ends: Iterable[CallEnd]) -> None:
-        """Calls of which no second hook came, although all of them are over."""
+        """Calls of which no second hook came, although all of them are over: denied ones."""
         ids = {end.model_call_id for end in ends}
-        await self._give_up([call for call in self._open if call.told.model_call_id in ids])
+        calls = [call for call in self._open if call.told.model_call_id in ids]
+        await self._give_up(calls, known=True)
 
     async def give_up(self, belongs: Callable[[OpenCall], bool] = lambda _: True) -> None:
         """End the open calls: their end was not told, or there is none."""
         await self._give_up([call for call in self._open if belongs(call)])
 
-    async def _give_up(self, calls: list[OpenCall]) -> None:
+    async def _give_up(self, calls: list[OpenCall], *, known: bool = False) -> None:
         for call in calls:
             self._open.remove(call)
-            call.decide(allowed=False)
+            call.decide(allowed=False, known=known)
             call.settle(HookAnswer(denied="sliphook: the turn has ended"))
             await call.has_begun.wait()
             if call.begun is not None and call.begun.outcome is None:
@@ -133,6 +152,7 @@ class Calls:
                 told.arguments,
                 model_call_id=told.model_call_id,
                 tool_kind=told.tool_kind,
+                origin=told.origin,
             )
         except Exception:
             _log.exception("a tool call could not be begun")
@@ -147,11 +167,11 @@ class Calls:
         finally:
             call.has_begun.set()
 
-    def _find(self, told: OfTool) -> OpenCall | None:
+    def _find(self, told: OfTool, among: list[OpenCall]) -> OpenCall | None:
         """The call of that id; without ids, the first of that tool with those arguments."""
         same = [
             call
-            for call in self._open
+            for call in among
             if call.told.agent_id == told.agent_id and call.told.tool_name == told.tool_name
         ]
         if told.model_call_id is not None:

@@ -10,14 +10,17 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from sliphook import HostError, Interruption, PluginHost, Session, Turn
+from sliphook import Interruption, PluginHost, Session, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import (
     BatchDone,
+    ElicitationAnswered,
+    Elicited,
     Happening,
     ModelAnswered,
     Notified,
+    PermissionAsked,
     Prompted,
     SessionEnded,
     SessionStarted,
@@ -32,16 +35,15 @@ from sliphook.adapters.dialects.told import (
 from sliphook_sdk.protocol import Message, Usage
 
 from .calls import Calls
+from .children import Children
 from .held import Held, hold
+from .prompts import Prompts
 
 _log = logging.getLogger(__name__)
 
 MOST_NOTICES: Final = 20
 """Alerts of plugins that wait for the next answer."""
-MOST_CHILDREN: Final = 256
 _MOST_TEXT: Final = 1_000_000
-_GOALS: Final = ("prompt", "message", "task", "goal", "description")
-"""The arguments of an agent's tool for child agents that say what the child is to do."""
 
 
 class Room:
@@ -59,9 +61,9 @@ class Room:
         self._nursery = nursery
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
-        self._children: dict[str, Held[Turn]] = {}
-        self._goals: deque[str] = deque(maxlen=MOST_CHILDREN)
+        self._children = Children(nursery)
         self._calls = Calls(nursery)
+        self._prompts = Prompts()
         self._opening = trio.Lock()
         self._notices: deque[str] = deque(maxlen=MOST_NOTICES)
         self._stopping: str | None = None
@@ -103,9 +105,15 @@ class Room:
                 return await self._prompt(told)
             case ToolAsked():
                 return await self._ask_tool(told)
+            case PermissionAsked():
+                turn = await self._turn_of(told)
+                call = self._calls.that_waits(told)
+                self._prompts.permission(turn, f"Run {told.tool_name}?", call)
             case ToolDone():
+                self._prompts.answered(True)
                 return self._or_end(await self._calls.end(told))
             case BatchDone():
+                self._prompts.answered(None)
                 await self._calls.end_batch(told.calls)
             case StopAsked():
                 return await self._stop(told)
@@ -120,6 +128,13 @@ class Room:
             case Notified():
                 session = await self._ensure_session(told)
                 session.notification("info", told.message, self._dialect.name)
+                if told.asks:
+                    turn = await self._turn_of(told)
+                    self._prompts.permission(turn, told.message, self._calls.that_waits(None))
+            case Elicited():
+                self._prompts.elicited(told, await self._turn_of(told))
+            case ElicitationAnswered():
+                self._prompts.elicitation_answered(told)
             case ModelAnswered():
                 await self._model_said(told)
             case _:
@@ -201,9 +216,9 @@ class Room:
     async def _turn_of(self, told: Happening) -> Turn:
         """The turn of the root or of the child in which it happened; one that was missed begins."""
         if told.agent_id is not None:
-            child = self._children.get(told.agent_id)
-            if child is not None and not child.value.ended:
-                return child.value
+            child = self._children.turn_of(told.agent_id)
+            if child is not None:
+                return child
             if self.turn_is_open or self._session is None:
                 found = await self._enter_child(told, "")
                 if found is not None:
@@ -218,6 +233,7 @@ class Room:
         if not self.turn_is_open or self._turn is None:
             return HookAnswer()
         turn = self._turn.value
+        self._prompts.answered(None)
         await self._calls.give_up(lambda call: call.turn is turn)
         if told.last_assistant_message is not None:
             turn.last_assistant_message = told.last_assistant_message
@@ -244,7 +260,7 @@ class Room:
 
     def _forget_turns(self) -> None:
         self._turn = None
-        self._children.clear()
+        self._children.forget()
 
     def _interrupted(self, told: Interruption) -> None:
         if told.reason == "plugin":
@@ -262,44 +278,31 @@ class Room:
         if self._stopping is not None:
             return HookAnswer(denied=f"sliphook: {self._stopping}", end=self._stopping)
         turn = await self._turn_of(told)
-        if told.tool_kind == "agent":
-            goals = [told.arguments.get(name) for name in _GOALS]
-            self._goals.append(next((goal for goal in goals if isinstance(goal, str)), ""))
+        self._prompts.answered(True)
+        goal = self._dialect.tools.goal(told.tool_name, told.arguments)
+        if goal is not None:
+            self._children.is_asked_for(goal)
         return self._or_end(await self._calls.begin(told, turn))
 
     # -- children
 
     async def _start_child(self, told: SubagentStarted) -> HookAnswer:
         await self._ensure_session(told)
-        goal = self._goals.popleft() if self._goals else ""
+        goal = self._children.next_goal()
         turn = await self._enter_child(told, told.goal if told.goal is not None else goal)
         context = turn.context if turn is not None else []
         return self._or_end(HookAnswer(context=tuple(one.labelled() for one in context)))
 
     async def _enter_child(self, told: Happening, goal: str) -> Turn | None:
-        if told.agent_id is None or len(self._children) >= MOST_CHILDREN:
+        if told.agent_id is None:
             return None
-        root = msgspec.structs.replace(told, agent_id=None)
-        parent = await self._turn_of(root)
-        try:
-            held = await hold(self._nursery, parent.subagent(goal))
-        except HostError:
-            return None  # the parent's turn has ended meanwhile
-        self._children[told.agent_id] = held
-        return held.value
+        parent = await self._turn_of(msgspec.structs.replace(told, agent_id=None))
+        return await self._children.begin(told.agent_id, parent, goal)
 
     async def _stop_child(self, told: SubagentStopped) -> None:
-        held = self._children.pop(told.agent_id, None) if told.agent_id is not None else None
-        if held is None:
-            return
-        child = held.value
+        child = self._children.turn_of(told.agent_id or "")
         await self._calls.give_up(lambda call: call.turn is child)
-        child.summary = told.summary
-        if told.status == "failed":
-            child.finish("failed")
-        if told.status == "cancelled":
-            child.interrupt("user_stop", "agent_told")
-        await held.release()
+        await self._children.end(told)
 
     # -- the model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -63,3 +63,32 @@ def reply_of(body: Mapping[str, Any], unwritten: tuple[str, ...] = ()) -> HookRe
     # ASCII, so that a lone surrogate of a text is an escape and not an error
     text = json.dumps(said, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return HookReply(stdout=text.encode(), unwritten=unwritten)
+
+
+def specific(event: str, **said: Any) -> dict[str, Any] | None:
+    """`hookSpecificOutput` without what is None; None if nothing is left."""
+    left = {name: value for name, value in said.items() if value is not None}
+    return {"hookEventName": event, **left} if left else None
+
+
+def blocked(reason: str | None, decision: str = "block") -> dict[str, Any]:
+    """`decision` and `reason` of a block; nothing without a reason."""
+    return {} if reason is None else {"decision": decision, "reason": reason or "(nothing)"}
+
+
+def denied(answer: HookAnswer) -> str | None:
+    """Why it is denied; never empty."""
+    return None if answer.denied is None else answer.denied or "denied by a plugin"
+
+
+def denied_or_asked(answer: HookAnswer) -> tuple[str | None, Literal["deny", "ask"]]:
+    """Why, and what of the two it is; (None, "deny") if it is neither."""
+    reason = denied(answer)
+    if reason is None and answer.ask is not None:
+        return answer.ask or "a plugin asks for a person's approval", "ask"
+    return reason, "deny"
+
+
+def needs_person(answer: HookAnswer) -> str | None:
+    """The reason of a deny in an agent whose hooks cannot ask; None if nothing was asked."""
+    return None if answer.ask is None else f"needs a person's approval: {answer.ask or 'no reason'}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from . import claude_shape
-from .answer import HookAnswer, HookReply, reply_of
-from .claude_shape import blocked, common, denied, of_tool, specific
+from . import shape
+from .answer import HookAnswer, HookReply, blocked, denied, denied_or_asked, reply_of, specific
 from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
 from .reading import Fields, text_of
+from .shape import common
 from .told import (
     BatchDone,
     CallEnd,
@@ -17,7 +17,6 @@ from .told import (
     Elicited,
     Happening,
     ModelAnswered,
-    Notified,
     Prompted,
     SessionEnded,
     SessionStarted,
@@ -33,16 +32,8 @@ MAX_BATCH: Final = 1_000
 """Calls of a batch that are read."""
 
 
-def _post_tool_failure(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    error = fields.text("error") or ""
-    return ToolDone(
-        **common(event, fields),
-        **of_tool(fields, tools),
-        status="interrupted" if fields.flag("is_interrupt") else "error",
-        content=error,
-        data=None,
-        duration_ms=fields.number("duration_ms"),
-    )
+def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
+    return shape.tool_done(event, fields, tools, fields.raw("tool_response"))
 
 
 def _batch(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -62,14 +53,6 @@ def _stop_failure(event: str, fields: Fields, tools: ToolNames) -> Happening:
         **common(event, fields),
         kind=fields.name("error") or "unknown",
         message=fields.text("error_details", "last_assistant_message") or "",
-    )
-
-
-def _notification(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return Notified(
-        **common(event, fields),
-        kind=fields.name("notification_type") or "",
-        message=fields.needed_text("message"),
     )
 
 
@@ -133,9 +116,7 @@ def _write(told: Happening, answer: HookAnswer) -> HookReply:
 
 
 def _before_tool(told: ToolAsked, answer: HookAnswer) -> dict[str, Any] | None:
-    reason, decision = denied(answer), "deny"
-    if reason is None and answer.ask is not None:
-        reason, decision = answer.ask or "a plugin asks for a person's approval", "ask"
+    reason, decision = denied_or_asked(answer)
     return specific(
         told.event,
         permissionDecision=None if reason is None else decision,
@@ -271,15 +252,15 @@ _ENTRIES: Final = (
     DialectEntry(
         ours="user_input_required",
         how="approximate",
-        theirs=("PreToolUse",),
-        limits="Only of what a plugin's `ask` has Claude Code ask. Its own prompts are not told.",
+        theirs=("PreToolUse", "PermissionRequest", "Elicitation"),
+        limits="No plugin can answer Claude Code's own prompts; what a plugin's `ask` has it ask "
+        "neither, but the person.",
     ),
     DialectEntry(
         ours="user_input_received",
         how="approximate",
-        theirs=("PostToolUse", "PostToolUseFailure", "PostToolBatch"),
-        limits="To a plugin's `ask` alone. A yes is told when the tool has run, a no when "
-        "all calls of the answer are over.",
+        theirs=(*_TOOL_ENDS, "PermissionDenied", "ElicitationResult"),
+        limits="A yes is told when the tool has run, a no when all calls of the answer are over.",
     ),
     DialectEntry(
         ours="subagent_start",
@@ -293,16 +274,25 @@ _ENTRIES: Final = (
 DIALECT: Final = Dialect(
     name="claude-code",
     title="Claude Code",
+    programs=("claude",),
     seen="2.1.332",
     entries=_ENTRIES,
     readers=MappingProxyType(
         {
-            **claude_shape.READERS,
-            "PostToolUseFailure": _post_tool_failure,
+            "SessionStart": shape.session_start,
+            "SessionEnd": shape.session_end,
+            "UserPromptSubmit": shape.prompt,
+            "PreToolUse": shape.pre_tool,
+            "PermissionRequest": shape.permission,
+            "PostToolUse": _post_tool,
+            "Stop": shape.stop,
+            "SubagentStart": shape.subagent_start,
+            "SubagentStop": shape.subagent_stop,
+            "PostToolUseFailure": shape.tool_failed,
             "PostToolBatch": _batch,
             "PermissionDenied": _permission_denied,
             "StopFailure": _stop_failure,
-            "Notification": _notification,
+            "Notification": shape.notification,
             "Elicitation": _elicitation,
             "ElicitationResult": _elicitation_result,
             "MessageDisplay": _display,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from . import claude_shape
-from .answer import HookAnswer, HookReply, reply_of
-from .claude_shape import blocked, common, denied, needs_person, specific
+from . import shape
+from .answer import HookAnswer, HookReply, blocked, denied, needs_person, reply_of, specific
 from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
 from .reading import Fields
+from .shape import common
 from .told import (
     Happening,
     Prompted,
@@ -32,12 +32,8 @@ def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
     response = fields.raw("tool_response")
     of_mcp = cast(dict[str, Any], response) if isinstance(response, dict) else {}
     known = of_mcp.get("isError")
-    return claude_shape.tool_done(
-        event,
-        fields,
-        tools,
-        status="error" if known is True else "ok",
-        status_known=isinstance(known, bool),
+    return shape.tool_done(
+        event, fields, tools, response, failed=known is True, status_known=isinstance(known, bool)
     )
 
 
@@ -161,19 +157,22 @@ _ENTRIES: Final = (
     ),
     DialectEntry(
         ours="user_input_required",
-        how="impossible",
-        limits="No hook of Codex can ask a person, and its own prompts are not told.",
+        how="approximate",
+        theirs=("PermissionRequest", "PreToolUse"),
+        limits="Codex's own prompts, which no plugin can answer. By its schemas; not seen.",
     ),
     DialectEntry(
         ours="user_input_received",
-        how="impossible",
-        limits="No hook of Codex can ask a person, and its own prompts are not told.",
+        how="approximate",
+        theirs=("PostToolUse", "Stop"),
+        limits="A yes is told when the tool has run; else nothing tells what the person said, and "
+        "`by` is `none`.",
     ),
     DialectEntry(
         ours="subagent_start",
         how="exact",
-        theirs=("SubagentStart", "UserPromptSubmit"),
-        limits="The goal is read from the call that starts the child, if tool calls are hooked.",
+        theirs=("SubagentStart", "PreToolUse"),
+        limits="The goal is read from the call that starts the child.",
         answers={"context": EXACT},
     ),
     DialectEntry(ours="subagent_stop", how="exact", theirs=("SubagentStop",)),
@@ -182,10 +181,22 @@ _ENTRIES: Final = (
 DIALECT: Final = Dialect(
     name="codex",
     title="Codex",
+    programs=("codex",),
     seen="0.171.0",
     entries=_ENTRIES,
     readers=MappingProxyType(
-        {**claude_shape.READERS, "PostToolUse": _post_tool, "Interrupt": _interrupt}
+        {
+            "SessionStart": shape.session_start,
+            "SessionEnd": shape.session_end,
+            "UserPromptSubmit": shape.prompt,
+            "PreToolUse": shape.pre_tool,
+            "PermissionRequest": shape.permission,
+            "PostToolUse": _post_tool,
+            "Stop": shape.stop,
+            "SubagentStart": shape.subagent_start,
+            "SubagentStop": shape.subagent_stop,
+            "Interrupt": _interrupt,
+        }
     ),
     writer=_write,
     tools=CODEX,
@@ -193,6 +204,7 @@ DIALECT: Final = Dialect(
         user=".codex/hooks.json",
         folder_variable="CODEX_HOME",
         project=".codex/hooks.json",
+        longest_s={"SessionEnd": 3, "Interrupt": 3},
         trust="Codex runs a hook only after you have accepted it in `/hooks`; until then it is "
         "skipped, by `codex exec` without a word.",
     ),

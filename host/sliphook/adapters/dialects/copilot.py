@@ -6,20 +6,18 @@ import re
 from types import MappingProxyType
 from typing import Any, Final
 
-from .answer import HookAnswer, HookReply, reply_of
-from .claude_shape import blocked, denied
-from .dialect import EXACT, NOT_ASKED, Config, Dialect, DialectEntry, about, never, started
+import msgspec
+
+from . import shape
+from .answer import HookAnswer, HookReply, blocked, denied, denied_or_asked, reply_of
+from .dialect import EXACT, NOT_ASKED, Config, Dialect, DialectEntry, about, never
 from .reading import Fields, text_of
 from .told import (
     Happening,
-    Notified,
-    PermissionAsked,
     Prompted,
-    SessionEnded,
     SessionStarted,
     StopAsked,
     SubagentStarted,
-    SubagentStopped,
     ToolAsked,
     ToolDone,
     TurnFailed,
@@ -31,99 +29,24 @@ _TAIL_CHARS: Final = 200
 """Where a shell's result has the exit code."""
 
 
-def _common(event: str, fields: Fields) -> dict[str, Any]:
-    return {
-        "event": event,
-        "session_id": fields.needed_name("sessionId", "session_id"),
-        "cwd": fields.path("cwd"),
-        "transcript_path": fields.path("transcriptPath", "transcript_path"),
-        "agent_type": fields.name("agentName", "agent_name"),
-    }
-
-
-def _of_tool(fields: Fields, tools: ToolNames) -> dict[str, Any]:
-    name = fields.needed_name("toolName", "tool_name")
-    return {
-        "tool_name": name,
-        "tool_kind": tools.kind(name),
-        "origin": tools.origin(name),
-        "arguments": fields.object_or_json("toolArgs", "toolInput", "tool_input"),
-    }
-
-
-def _session_start(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return SessionStarted(**_common(event, fields), source=started(fields.name("source")))
-
-
-def _session_end(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    failed = fields.name("reason") == "error"
-    return SessionEnded(**_common(event, fields), reason="error" if failed else "exit")
-
-
-def _prompt(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return Prompted(**_common(event, fields), text=fields.needed_text("prompt"))
-
-
-def _pre_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return ToolAsked(**_common(event, fields), **_of_tool(fields, tools))
-
-
-def _permission(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return PermissionAsked(**_common(event, fields), **_of_tool(fields, tools))
-
-
 def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    result = fields.fields("toolResult", "tool_result")
+    data = fields.object("toolResult", "tool_result")
+    result = Fields(data)
     content = text_of(result.raw("textResultForLlm", "text_result_for_llm"))
-    of_tool = _of_tool(fields, tools)
-    ended = _EXIT_CODE.search(content[-_TAIL_CHARS:]) if of_tool["tool_kind"] == "shell" else None
+    is_shell = tools.kind(fields.needed_name("toolName", "tool_name")) == "shell"
+    ended = _EXIT_CODE.search(content[-_TAIL_CHARS:]) if is_shell else None
     failed = result.name("resultType", "result_type") not in (None, "success")
     failed = failed or (ended is not None and int(ended[1]) != 0)
-    return ToolDone(
-        **_common(event, fields),
-        **of_tool,
-        status="error" if failed else "ok",
-        content=content,
-        data=fields.raw("toolResult", "tool_result"),
-    )
-
-
-def _post_tool_failure(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return ToolDone(
-        **_common(event, fields),
-        **_of_tool(fields, tools),
-        status="error",
-        content=text_of(fields.raw("error")),
-        data=fields.raw("error"),
-    )
-
-
-def _stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return StopAsked(**_common(event, fields), again=fields.flag("stop_hook_active"))
+    done = shape.tool_done(event, fields, tools, data, failed=failed)
+    return msgspec.structs.replace(done, content=content)
 
 
 def _error(event: str, fields: Fields, tools: ToolNames) -> Happening:
     error = fields.fields("error")
     return TurnFailed(
-        **_common(event, fields),
+        **shape.common(event, fields),
         kind=error.name("name") or "unknown",
         message=error.text("message") or "",
-    )
-
-
-def _subagent_start(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return SubagentStarted(**_common(event, fields))
-
-
-def _subagent_stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return SubagentStopped(**_common(event, fields))
-
-
-def _notification(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return Notified(
-        **_common(event, fields),
-        kind=fields.name("notificationType", "notification_type") or "",
-        message=fields.needed_text("message"),
     )
 
 
@@ -151,9 +74,7 @@ _SILENT: Final = "Copilot CLI shows no text of a hook, and ends no turn for one.
 
 
 def _before_tool(answer: HookAnswer) -> dict[str, Any]:
-    reason, decision = denied(answer), "deny"
-    if reason is None and answer.ask is not None:
-        reason, decision = answer.ask or "a plugin asks for a person's approval", "ask"
+    reason, decision = denied_or_asked(answer)
     return {
         "permissionDecision": None if reason is None else decision,
         "permissionDecisionReason": reason,
@@ -248,7 +169,8 @@ _ENTRIES: Final = (
         ours="user_input_required",
         how="approximate",
         theirs=("preToolUse",),
-        limits="Only of what a plugin's `ask` has Copilot CLI ask. Its own prompts are not told.",
+        limits="Only of what a plugin's `ask` has Copilot CLI ask. `permissionRequest` also comes "
+        "where nobody is asked, so its own prompts are not told.",
     ),
     DialectEntry(
         ours="user_input_received",
@@ -272,33 +194,32 @@ _ENTRIES: Final = (
 )
 
 _READERS: Final = {
-    "sessionStart": _session_start,
-    "sessionEnd": _session_end,
-    "userPromptSubmitted": _prompt,
-    "preToolUse": _pre_tool,
-    "permissionRequest": _permission,
+    "sessionStart": shape.session_start,
+    "sessionEnd": shape.session_end,
+    "userPromptSubmitted": shape.prompt,
+    "preToolUse": shape.pre_tool,
+    "permissionRequest": shape.permission,
     "postToolUse": _post_tool,
-    "postToolUseFailure": _post_tool_failure,
-    "agentStop": _stop,
+    "postToolUseFailure": shape.tool_failed,
+    "agentStop": shape.stop,
     "errorOccurred": _error,
-    "subagentStart": _subagent_start,
-    "subagentStop": _subagent_stop,
-    "notification": _notification,
+    "notification": shape.notification,
 }
 
 _AS_CLAUDE: Final = {
-    "SessionStart": _session_start,
-    "SessionEnd": _session_end,
-    "UserPromptSubmit": _prompt,
-    "PreToolUse": _pre_tool,
-    "PermissionRequest": _permission,
+    "SessionStart": shape.session_start,
+    "SessionEnd": shape.session_end,
+    "UserPromptSubmit": shape.prompt,
+    "PreToolUse": shape.pre_tool,
+    "PermissionRequest": shape.permission,
     "PostToolUse": _post_tool,
-    "Stop": _stop,
+    "Stop": shape.stop,
 }
 
 DIALECT: Final = Dialect(
     name="copilot",
     title="Copilot CLI",
+    programs=("copilot",),
     seen="1.0.102",
     entries=_ENTRIES,
     readers=MappingProxyType({**_READERS, **_AS_CLAUDE}),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from .answer import HookAnswer, HookReply, reply_of
-from .claude_shape import denied, needs_person, of_tool
+from . import shape
+from .answer import HookAnswer, HookReply, denied, needs_person, reply_of
 from .dialect import NOT_ASKED, Config, Dialect, DialectEntry, about, never
-from .reading import Fields, text_of
+from .reading import Fields
 from .told import (
     Happening,
     ModelAnswered,
     Prompted,
-    SessionEnded,
     SessionStarted,
     StopAsked,
-    SubagentStarted,
-    SubagentStopped,
     ToolAsked,
     ToolDone,
     TurnFailed,
@@ -26,95 +23,23 @@ from .told import (
 from .toolnames import CURSOR, ToolNames
 
 
-def _common(event: str, fields: Fields) -> dict[str, Any]:
-    roots = fields.raw("workspace_roots")
-    first = cast(Any, roots)[0] if isinstance(roots, list) and roots else None
-    root = Fields({"workspace_roots": first}).path("workspace_roots")
-    return {
-        "event": event,
-        "session_id": fields.needed_name("conversation_id", "session_id"),
-        "cwd": fields.path("cwd") or root,
-        "transcript_path": fields.path("transcript_path"),
-        "turn_id": fields.name("generation_id"),
-        "model": fields.name("model"),
-    }
-
-
-def _session_start(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return SessionStarted(**_common(event, fields), source="startup")
-
-
-def _session_end(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    failed = fields.name("reason") == "error"
-    return SessionEnded(**_common(event, fields), reason="error" if failed else "exit")
-
-
-def _prompt(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return Prompted(**_common(event, fields), text=fields.needed_text("prompt"))
-
-
-def _pre_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return ToolAsked(**_common(event, fields), **of_tool(fields, tools))
-
-
 def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    output = fields.raw("tool_output")
-    return ToolDone(
-        **_common(event, fields),
-        **of_tool(fields, tools),
-        status="ok",
-        content=text_of(output),
-        data=output,
-        duration_ms=fields.number("duration"),
-    )
-
-
-def _post_tool_failure(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return ToolDone(
-        **_common(event, fields),
-        **of_tool(fields, tools),
-        status="interrupted" if fields.flag("is_interrupt") else "error",
-        content=fields.text("error_message") or "",
-        data=None,
-        duration_ms=fields.number("duration"),
-    )
+    return shape.tool_done(event, fields, tools, fields.raw("tool_output"))
 
 
 def _response(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return ModelAnswered(**_common(event, fields), text=fields.needed_text("text"), last=True)
+    return ModelAnswered(**shape.common(event, fields), text=fields.needed_text("text"), last=True)
 
 
 def _stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
     match fields.name("status"):
         case "aborted":
-            return TurnInterrupted(**_common(event, fields))
+            return TurnInterrupted(**shape.common(event, fields))
         case "error":
-            return TurnFailed(**_common(event, fields), kind="error", message="")
+            return TurnFailed(**shape.common(event, fields), kind="error", message="")
         case _:
             again = (fields.number("loop_count") or 0) > 0
-            return StopAsked(**_common(event, fields), again=again)
-
-
-def _child(event: str, fields: Fields) -> dict[str, Any]:
-    return _common(event, fields) | {
-        "agent_id": fields.name("subagent_id"),
-        "agent_type": fields.name("subagent_type"),
-    }
-
-
-def _subagent_start(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return SubagentStarted(**_child(event, fields), goal=fields.text("task"))
-
-
-def _subagent_stop(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    said: dict[str, Any] = _child(event, fields) | {"summary": fields.text("summary")}
-    match fields.name("status"):
-        case "error":
-            return SubagentStopped(**said, status="failed")
-        case "aborted":
-            return SubagentStopped(**said, status="cancelled")
-        case _:
-            return SubagentStopped(**said)
+            return StopAsked(**shape.common(event, fields), again=again)
 
 
 def _write(told: Happening, answer: HookAnswer) -> HookReply:
@@ -250,20 +175,21 @@ _ENTRIES: Final = (
 DIALECT: Final = Dialect(
     name="cursor",
     title="Cursor",
+    programs=("cursor", "cursor-agent"),
     seen="not tried; by its documents",
     entries=_ENTRIES,
     readers=MappingProxyType(
         {
-            "sessionStart": _session_start,
-            "sessionEnd": _session_end,
-            "beforeSubmitPrompt": _prompt,
-            "preToolUse": _pre_tool,
+            "sessionStart": shape.session_start,
+            "sessionEnd": shape.session_end,
+            "beforeSubmitPrompt": shape.prompt,
+            "preToolUse": shape.pre_tool,
             "postToolUse": _post_tool,
-            "postToolUseFailure": _post_tool_failure,
+            "postToolUseFailure": shape.tool_failed,
             "afterAgentResponse": _response,
             "stop": _stop,
-            "subagentStart": _subagent_start,
-            "subagentStop": _subagent_stop,
+            "subagentStart": shape.subagent_start,
+            "subagentStop": shape.subagent_stop,
         }
     ),
     writer=_write,

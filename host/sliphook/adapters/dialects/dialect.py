@@ -79,6 +79,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         kind: the handler says `"type": "command"`.
         command, timeout: the names of the handler's fields.
         timeout_unit_s: the unit of `timeout`, in seconds.
+        longest_s: events to which the agent gives less time, in seconds.
         closed: a field of the handler, and its value, by which the agent itself denies if the
             command cannot be run; None if it has no such field.
         closed_events: the events that take `closed`.
@@ -95,6 +96,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     command: str = "command"
     timeout: str = "timeout"
     timeout_unit_s: float = 1.0
+    longest_s: Mapping[str, float] = {}
     closed: tuple[str, Any] | None = None
     closed_events: tuple[str, ...] = ()
     trust: str = ""
@@ -110,7 +112,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         """
         handler: dict[str, Any] = {"type": "command"} if self.kind else {}
         handler[self.command] = command
-        handler[self.timeout] = round(timeout_s / self.timeout_unit_s)
+        within_s = min(timeout_s, self.longest_s.get(event, timeout_s))
+        handler[self.timeout] = round(within_s / self.timeout_unit_s)
         if closed and self.closed is not None and event in self.closed_events:
             name, value = self.closed
             handler[name] = value
@@ -123,6 +126,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: as `attach` takes it.
         title: as people call it.
+        programs: what one of may be on PATH.
         seen: the version with which all this was tried, or that it was not.
         entries: every entry of our catalogue, in its order.
         readers: how each event is read, by its name.
@@ -138,6 +142,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
+    programs: tuple[str, ...]
     seen: str
     entries: tuple[DialectEntry, ...]
     readers: Mapping[str, Reader]
@@ -198,16 +203,3 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         else:
             told = Prompted(event=event, session_id="", text="")
         return self.write(told, HookAnswer(denied=why))
-
-
-def started(source: str | None) -> Literal["startup", "resume", "reset", "compacted"]:
-    """Our word for how a session began; what is not known is a startup."""
-    match source:
-        case "resume" | "fork":
-            return "resume"
-        case "clear":
-            return "reset"
-        case "compact":
-            return "compacted"
-        case _:
-            return "startup"

@@ -6,16 +6,17 @@ import re
 from types import MappingProxyType
 from typing import Any, Final
 
-from . import claude_shape
-from .answer import HookAnswer, HookReply, reply_of
-from .claude_shape import common, denied, needs_person, specific
+import msgspec
+
+from . import shape
+from .answer import HookAnswer, HookReply, blocked, denied, needs_person, reply_of, specific
 from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
 from .reading import Fields, text_of
+from .shape import common
 from .told import (
     Happening,
     ModelAnswered,
     ModelAsked,
-    Notified,
     Prompted,
     SessionEnded,
     SessionStarted,
@@ -40,21 +41,8 @@ def _after_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
     failed = response.raw("error") is not None or (
         of_shell and _FAILED.search(content[-_TAIL_CHARS:]) is not None
     )
-    return ToolDone(
-        **common(event, fields),
-        **claude_shape.of_tool(fields, tools),
-        status="error" if failed else "ok",
-        content=content,
-        data=fields.raw("tool_response"),
-    )
-
-
-def _after_agent(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return StopAsked(
-        **common(event, fields),
-        again=fields.flag("stop_hook_active"),
-        last_assistant_message=fields.text("prompt_response"),
-    )
+    done = shape.tool_done(event, fields, tools, fields.raw("tool_response"), failed=failed)
+    return msgspec.structs.replace(done, content=content)
 
 
 def _before_model(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -83,11 +71,8 @@ def _after_model(event: str, fields: Fields, tools: ToolNames) -> Happening:
 
 
 def _notification(event: str, fields: Fields, tools: ToolNames) -> Happening:
-    return Notified(
-        **common(event, fields),
-        kind=fields.name("notification_type") or "",
-        message=fields.needed_text("message"),
-    )
+    told = shape.notification(event, fields, tools)
+    return msgspec.structs.replace(told, asks=fields.name("notification_type") == "ToolPermission")
 
 
 def _write(told: Happening, answer: HookAnswer) -> HookReply:
@@ -126,7 +111,7 @@ def _write(told: Happening, answer: HookAnswer) -> HookReply:
 
 
 def _refused(reason: str | None) -> dict[str, Any]:
-    return claude_shape.blocked(reason, "deny")
+    return blocked(reason, "deny")
 
 
 def _cannot_take_away(told: ToolAsked, answer: HookAnswer) -> str | None:
@@ -247,13 +232,17 @@ _ENTRIES: Final = (
     ),
     DialectEntry(
         ours="user_input_required",
-        how="impossible",
-        limits="No hook of Gemini CLI can ask a person, and its own prompts are not told.",
+        how="approximate",
+        theirs=("Notification", "BeforeTool"),
+        limits="Gemini CLI's own prompts, which no plugin can answer. It names no call: the oldest "
+        "open one is meant.",
     ),
     DialectEntry(
         ours="user_input_received",
-        how="impossible",
-        limits="No hook of Gemini CLI can ask a person, and its own prompts are not told.",
+        how="approximate",
+        theirs=("AfterTool", "AfterAgent"),
+        limits="A yes is told when the tool has run; else nothing tells what the person said, and "
+        "`by` is `none`.",
     ),
     DialectEntry(
         ours="subagent_start",
@@ -268,18 +257,19 @@ _ENTRIES: Final = (
 DIALECT: Final = Dialect(
     name="gemini",
     title="Gemini CLI",
+    programs=("gemini",),
     seen="0.61.0",
     entries=_ENTRIES,
     readers=MappingProxyType(
         {
-            "SessionStart": claude_shape.session_start,
-            "SessionEnd": claude_shape.session_end,
-            "BeforeAgent": claude_shape.prompt,
+            "SessionStart": shape.session_start,
+            "SessionEnd": shape.session_end,
+            "BeforeAgent": shape.prompt,
             "BeforeModel": _before_model,
             "AfterModel": _after_model,
-            "BeforeTool": claude_shape.pre_tool,
+            "BeforeTool": shape.pre_tool,
             "AfterTool": _after_tool,
-            "AfterAgent": _after_agent,
+            "AfterAgent": shape.stop,
             "Notification": _notification,
         }
     ),

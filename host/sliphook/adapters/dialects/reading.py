@@ -6,7 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+import msgspec
+
 from sliphook.errors import SliphookError
+from sliphook_sdk.protocol.weight import weigh
 
 MAX_NAME_CHARS: Final = 512
 """Of an id, a name, a mode."""
@@ -99,11 +102,12 @@ class Fields:
         if not isinstance(value, str):
             return self.object(*names)
         try:
-            decoded = json.loads(value)
-        except (ValueError, RecursionError):
+            inside = value.encode()
+            decoded = None if weigh(inside).excess is not None else msgspec.json.decode(inside)
+        except (UnicodeError, msgspec.DecodeError, RecursionError):
             decoded = None
         if not isinstance(decoded, dict):
-            raise WrongField(f"{name} is no object, and no JSON of one")
+            raise WrongField(f"{name} is no object, and no JSON of one that plugins can be told")
         return cast(dict[str, Any], decoded)
 
     def objects(self, name: str, at_most: int) -> list[Fields]:

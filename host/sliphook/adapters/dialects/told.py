@@ -11,6 +11,10 @@ import msgspec
 
 from sliphook_sdk.protocol import ToolKind
 
+StartSource = Literal["startup", "resume", "reset", "compacted"]
+EndReason = Literal["exit", "reset", "error"]
+ChildStatus = Literal["completed", "failed", "cancelled"]
+
 
 class Happening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What every happening has.
@@ -38,13 +42,13 @@ class Happening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class SessionStarted(Happening, frozen=True, kw_only=True):
     """A session begins or goes on. `compacted` and `reset` are of a session that was open."""
 
-    source: Literal["startup", "resume", "reset", "compacted"]
+    source: StartSource
 
 
 class SessionEnded(Happening, frozen=True, kw_only=True):
     """A session is over."""
 
-    reason: Literal["exit", "reset", "error"]
+    reason: EndReason
 
 
 class Prompted(Happening, frozen=True, kw_only=True):
@@ -147,15 +151,19 @@ class SubagentStarted(Happening, frozen=True, kw_only=True):
 class SubagentStopped(Happening, frozen=True, kw_only=True):
     """A child agent ended; `agent_id` is its own."""
 
-    status: Literal["completed", "failed", "cancelled"] = "completed"
+    status: ChildStatus = "completed"
     summary: str | None = None
 
 
 class Notified(Happening, frozen=True, kw_only=True):
-    """The person is told something; `kind` as the agent calls it."""
+    """The person is told something; `kind` as the agent calls it.
+
+    `asks`: they are asked so whether a tool may run.
+    """
 
     kind: str
     message: str
+    asks: bool = False
 
 
 class Elicited(Happening, frozen=True, kw_only=True):

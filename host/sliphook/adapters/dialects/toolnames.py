@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -16,11 +17,14 @@ class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
         kinds: the tools of which it is known what they do.
         mcp_prefix: with what the names of tools of MCP servers begin; "" if they do not tell.
         mcp_separator: what stands between server and tool behind it; "" if nothing tells.
+        goals: the arguments of a tool for child agents that say what the child is to do; the first
+            that is there counts.
     """
 
     kinds: Mapping[str, ToolKind]
     mcp_prefix: str = ""
     mcp_separator: str = ""
+    goals: tuple[str, ...] = ()
 
     def kind(self, name: str) -> ToolKind | None:
         """What the tool does; None if that is not known: then guards of any kind are asked."""
@@ -35,6 +39,13 @@ class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
             return "agent"
         server = name.removeprefix(self.mcp_prefix).partition(self.mcp_separator)[0]
         return f"mcp:{server}" if server else "agent"
+
+    def goal(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """What the call has a new child agent do; None if it starts none."""
+        if self.kind(name) != "agent":
+            return None
+        found = (arguments.get(argument) for argument in self.goals)
+        return next((goal for goal in found if isinstance(goal, str)), None)
 
 
 CLAUDE = ToolNames(
@@ -69,6 +80,7 @@ CLAUDE = ToolNames(
         "TaskUpdate": "other",
         "TodoWrite": "other",
     },
+    goals=("prompt", "description"),
     mcp_prefix="mcp__",
     mcp_separator="__",
 )
@@ -84,6 +96,7 @@ CODEX = ToolNames(
         "multi_agent_v1wait_agent": "agent",
         "update_plan": "other",
     },
+    goals=("message", "prompt", "task"),
     mcp_prefix="mcp__",
     mcp_separator="__",
 )

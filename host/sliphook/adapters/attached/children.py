@@ -1,0 +1,69 @@
+"""The child agents of one agent session: what each is to do, and its turn as long as it works."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+import trio
+
+from sliphook import HostError, Turn
+from sliphook.adapters.dialects.told import SubagentStopped
+
+from .held import Held, hold
+
+MOST_CHILDREN: Final = 256
+
+
+class Children:
+    """The open ones.
+
+    Args:
+        nursery: holds their turns.
+    """
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._open: dict[str, Held[Turn]] = {}
+        self._goals: deque[str] = deque(maxlen=MOST_CHILDREN)
+
+    def is_asked_for(self, goal: str) -> None:
+        """The next one that begins is to do this."""
+        self._goals.append(goal)
+
+    def next_goal(self) -> str:
+        """What the one that begins now is to do, as far as that was told; each is taken once."""
+        return self._goals.popleft() if self._goals else ""
+
+    def turn_of(self, agent_id: str) -> Turn | None:
+        """Its open turn."""
+        held = self._open.get(agent_id)
+        return held.value if held is not None and not held.value.ended else None
+
+    async def begin(self, agent_id: str, parent: Turn, goal: str) -> Turn | None:
+        """Its turn begins; None if there are too many, or the parent's has ended meanwhile."""
+        if len(self._open) >= MOST_CHILDREN:
+            return None
+        try:
+            held = await hold(self._nursery, parent.subagent(goal))
+        except HostError:
+            return None
+        self._open[agent_id] = held
+        return held.value
+
+    async def end(self, told: SubagentStopped) -> None:
+        """Its turn ends as the agent says."""
+        held = self._open.pop(told.agent_id or "", None)
+        if held is None:
+            return
+        turn = held.value
+        turn.summary = told.summary
+        if told.status == "failed":
+            turn.finish("failed")
+        if told.status == "cancelled":
+            turn.interrupt("user_stop", "agent_told")
+        await held.release()
+
+    def forget(self) -> None:
+        """All of them have ended with the turn of the root."""
+        self._open.clear()

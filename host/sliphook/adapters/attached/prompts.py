@@ -1,0 +1,60 @@
+"""What the agent itself asks its person: plugins are told of the questions and of their ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from sliphook import Turn
+from sliphook.adapters.dialects.told import ElicitationAnswered, Elicited
+from sliphook_sdk.protocol.limits import MAX_PROMPT_CHARS
+
+from .calls import OpenCall
+
+MOST_OPEN: Final = 100
+_ACTIONS: Final = {"accept": True, "decline": False}
+
+
+class Prompts:
+    """The open questions of one agent session. Those of a turn that ends are over with it."""
+
+    def __init__(self) -> None:
+        self._of_no_call: deque[tuple[Turn, str]] = deque(maxlen=MOST_OPEN)
+        self._of_servers: deque[tuple[str, Turn, str]] = deque(maxlen=MOST_OPEN)
+
+    def permission(self, turn: Turn, prompt: str, call: OpenCall | None) -> None:
+        """The agent asks whether a tool may run.
+
+        Args:
+            turn: in which.
+            prompt: what the person is asked.
+            call: the call that waits; None: it is not known.
+        """
+        if call is None:
+            self._of_no_call.append((turn, turn.tell_question("approval", _short(prompt))))
+        else:
+            call.ask_person(_short(prompt))
+
+    def answered(self, allowed: bool | None) -> None:
+        """The person has answered what was asked about a call that is not known."""
+        while self._of_no_call:
+            turn, question = self._of_no_call.popleft()
+            turn.end_question(question, allowed=allowed)
+
+    def elicited(self, told: Elicited, turn: Turn) -> None:
+        """An MCP server asks something."""
+        question = turn.tell_question("question", _short(f"{told.server}: {told.message}"))
+        self._of_servers.append((told.server, turn, question))
+
+    def elicitation_answered(self, told: ElicitationAnswered) -> None:
+        """The person has answered the oldest question of an MCP server."""
+        for one in self._of_servers:
+            server, turn, question = one
+            if server == told.server:
+                self._of_servers.remove(one)
+                turn.end_question(question, allowed=_ACTIONS.get(told.action))
+                return
+
+
+def _short(prompt: str) -> str:
+    return prompt if len(prompt) <= MAX_PROMPT_CHARS else f"{prompt[: MAX_PROMPT_CHARS - 1]}…"
