@@ -56,7 +56,7 @@ def test_env_gives_it(
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--env", "HOME"], "--env is for the plugins of --plugin; give an installed one a"),
+        (["--env", "HOME"], "--env is for the plugins of --plugin and --mcp; give"),
         (["--plugin", "x", "--env", "NOT_SET_HERE"], "the variable NOT_SET_HERE is not set here"),
         (["--plugin", "x", "--env", "LD_PRELOAD"], "LD_PRELOAD is never given to a plugin"),
         (["--plugin", "x", "--env", "A=B"], "'A=B' is no name of an environment variable"),

@@ -8,7 +8,7 @@ import pytest
 
 from sliphook import PluginHost, PluginSpec
 from sliphook.plugin.checks import ManifestError, check_name
-from sliphook.plugin.spec import name_of_file
+from sliphook.plugin.spec import name_before_it_is_said
 from sliphook.registry import RegistryError
 from sliphook.registry.executables import available
 from sliphook.registry.store import Registry
@@ -62,8 +62,8 @@ async def test_a_manifest_with_such_a_name_is_refused(shop: Workshop) -> None:
 
 
 def test_its_file_does_not_give_it_such_a_name() -> None:
-    assert name_of_file(Path("/plugins/user.py")) == "user-plugin"
-    assert name_of_file(Path("/plugins/users.py")) == "users"
+    assert name_before_it_is_said(PluginSpec(Path("/plugins/user.py"))) == "user-plugin"
+    assert name_before_it_is_said(PluginSpec(Path("/plugins/users.py"))) == "users"
 
 
 def test_such_a_program_on_path_is_not_offered(

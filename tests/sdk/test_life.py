@@ -100,6 +100,22 @@ def test_an_installation_starts_nothing(start_each: Start) -> None:
     assert not (child.data_dir / "events").exists()
 
 
+def test_a_start_that_finds_the_manifest_runs_at_an_installation_too(start_each: Start) -> None:
+    child = start_each(
+        "import os\nfrom sliphook_sdk import Plugin\nplugin = Plugin('torture')\n"
+        "@plugin.on_start(when_installed=True)\ndef begin():\n"
+        "    plugin.add_tool(len_of, name='found')\n"
+        "def len_of(text: str) -> str:\n    return str(len(text))\n"
+        "@plugin.on_shutdown\ndef end(*, ctx):\n"
+        "    open(os.path.join(ctx.data_dir, 'events'), 'w').write('end')\n"
+    )
+    manifest = child.ask("initialize", {**_params(child), "manifest_only": True})
+    assert "found" in [tool["name"] for tool in manifest["tools"]]
+    child.close_input()
+    assert child.ended() == 0
+    assert (child.data_dir / "events").read_text() == "end"
+
+
 def _params(child: Any, **config: Any) -> dict[str, Any]:
     from sliphook_sdk.protocol import InitializeParams
     from sliphook_sdk.protocol.describe import example_of

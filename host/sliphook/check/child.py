@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ class Child:
     @classmethod
     async def start(
         cls,
-        path: Path,
+        command: Sequence[str],
         data_dir: Path,
         breach: Breach,
         nursery: trio.Nursery,
@@ -93,7 +94,7 @@ class Child:
             OSError: it cannot be started.
         """
         process = await trio.lowlevel.open_process(
-            [str(path)],
+            list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -105,7 +106,7 @@ class Child:
         )
         child = cls(process, breach, watched)
         if watched is not None:
-            watched.recorder.life("spawn", note=f"pid {process.pid}: {path}")
+            watched.recorder.life("spawn", note=f"pid {process.pid}: {shlex.join(command)}")
         nursery.start_soon(child._read)
         # Read even without a trace: a plugin blocks when the pipe of its stderr is full.
         nursery.start_soon(child._drain)

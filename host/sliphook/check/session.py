@@ -11,6 +11,7 @@ import trio
 
 from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.manifest import ReadManifest, read_manifest
+from sliphook.plugin.spec import PluginSpec
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceSink
 from sliphook.wire import envelope
@@ -29,7 +30,7 @@ class Bench:
     """One executable under check.
 
     Attributes:
-        path: the executable.
+        command: the executable and its arguments.
         manifest: the manifest of the first start; the check of the handshake sets it.
         breaches: how the plugin broke rules without being asked, in order, by the rule; of each
             rule the first ones that differ.
@@ -39,9 +40,15 @@ class Bench:
     """
 
     def __init__(
-        self, path: Path, data_dir: Path, nursery: trio.Nursery, trace: TraceSink | None = None
+        self,
+        spec: PluginSpec,
+        data_dir: Path,
+        nursery: trio.Nursery,
+        trace: TraceSink | None = None,
     ) -> None:
-        self.path = path.absolute()  # the process runs in another folder
+        # absolute, as the process runs in another folder
+        self.command = (str(spec.path.absolute()), *(spec.made.arguments if spec.made else ()))
+        self._stem = spec.stem
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
         self.breaches: dict[str, list[str]] = {}
@@ -150,10 +157,12 @@ class Bench:
             await spare.end()
 
     async def _start(self) -> Child:
-        name = self.manifest.name if self.manifest is not None else quote(self.path.stem, 64)
+        name = self.manifest.name if self.manifest is not None else quote(self._stem, 64)
         watched = Watched(self._trace, name) if self._trace is not None else None
         try:
-            return await Child.start(self.path, self.data_dir, self._breach, self._nursery, watched)
+            return await Child.start(
+                self.command, self.data_dir, self._breach, self._nursery, watched
+            )
         except OSError as error:
             raise CheckFailed(
                 "nothing",

@@ -13,6 +13,7 @@ import trio
 
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.route import Route
+from sliphook.plugin.spec import PluginSpec
 from sliphook.process.diagnosis import why_not_startable
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceSink
@@ -109,7 +110,7 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
 
 
 async def check_plugin(
-    path: Path,
+    plugin: Path | PluginSpec,
     *,
     on_finding: Callable[[CheckFinding], object] = lambda finding: None,
     trace: TraceSink | None = None,
@@ -119,7 +120,7 @@ async def check_plugin(
     It is started several times, and its tools and commands are really called.
 
     Args:
-        path: the executable.
+        plugin: the executable, or the spec of one that an adapter makes.
         on_finding: gets each finding as it is made.
         trace: records the messages, or None.
     """
@@ -129,7 +130,8 @@ async def check_plugin(
         findings.append(finding)
         on_finding(finding)
 
-    why = why_not_startable(path)
+    spec = plugin if isinstance(plugin, PluginSpec) else PluginSpec(plugin)
+    why = why_not_startable(spec.path)
     if why is not None:
         found(
             CheckFinding(
@@ -141,12 +143,12 @@ async def check_plugin(
                 advice="make it a program",
             )
         )
-        return Report(path=str(path), name=None, findings=tuple(findings))
+        return Report(path=str(spec.path), name=None, findings=tuple(findings))
     with tempfile.TemporaryDirectory(
         prefix="sliphook-check-", ignore_cleanup_errors=True
     ) as folder:
         async with trio.open_nursery() as nursery:
-            bench = Bench(path, Path(folder), nursery, trace)
+            bench = Bench(spec, Path(folder), nursery, trace)
             found(await _run(_START, bench, math.inf))
             manifest = bench.manifest
             if manifest is not None:
@@ -161,7 +163,7 @@ async def check_plugin(
                 found(finding)
             nursery.cancel_scope.cancel()
     return Report(
-        path=str(path), name=manifest.name if manifest else None, findings=tuple(findings)
+        path=str(spec.path), name=manifest.name if manifest else None, findings=tuple(findings)
     )
 
 

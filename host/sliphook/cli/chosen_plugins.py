@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -112,8 +111,8 @@ def _with_tried(
     installed: Sequence[PluginSpec],
     problems: tuple[str, ...],
 ) -> Chosen:
-    there = {os.path.realpath(spec.path) for spec in installed}
-    others = [spec for spec in tried if os.path.realpath(spec.path) not in there]
+    there = {spec.source for spec in installed}
+    others = [spec for spec in tried if spec.source not in there]
     specs = (*installed, *(with_settings(spec, settings) for spec in others))
     return Chosen(tuple(tried), specs, len(installed), problems)
 

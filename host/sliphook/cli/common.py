@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
-import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -18,7 +16,6 @@ from sliphook.quoting import quote, visible_json
 
 if TYPE_CHECKING:
     from sliphook.agent.ui.terminal import TerminalPerson
-    from sliphook.plugin.spec import PluginSpec
     from sliphook_sdk.protocol import Entry
 
 __all__ = [
@@ -34,7 +31,6 @@ __all__ = [
     "find_entry",
     "json_option",
     "person_at_terminal",
-    "plugin_options",
     "print_json",
     "read_object",
     "read_seconds",
@@ -51,8 +47,6 @@ EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 _MESSAGE_CHARS: Final = 4_000
 """The longest message on stderr."""
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Failed(click.ClickException):
@@ -120,57 +114,6 @@ def refuse_what_others_could_change(path: Path) -> None:
     why = why_unsafe(path)
     if why is not None:
         raise Failed(f"{quote(str(path), 200)} is not started: {why}")
-
-
-def _refuse_some(
-    _ctx: click.Context, _param: click.Parameter, paths: tuple[Path, ...]
-) -> tuple[Path, ...]:
-    for path in paths:
-        refuse_what_others_could_change(path)
-    return paths
-
-
-def plugin_options(command: _F) -> _F:
-    """Add `--plugin` and `--env`; the command gets `plugins`, a tuple of `PluginSpec`."""
-
-    @functools.wraps(command)
-    def with_specs(plugins: tuple[Path, ...], env: tuple[str, ...], **others: Any) -> Any:
-        return command(plugins=_specs(plugins, env), **others)
-
-    plugin = click.option(
-        "--plugin",
-        "plugins",
-        multiple=True,
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        callback=_refuse_some,
-        help="Start the plugin with this executable. May be given several times.",
-    )
-    env = click.option(
-        "--env",
-        multiple=True,
-        metavar="VARIABLE",
-        help="Give the plugins of --plugin this environment variable. May be given several times.",
-    )
-    return cast("_F", plugin(env(with_specs)))
-
-
-def _specs(plugins: tuple[Path, ...], env: tuple[str, ...]) -> tuple[PluginSpec, ...]:
-    from sliphook.plugin.spec import PluginSpec
-    from sliphook.process.environment import why_not_granted
-
-    if env and not plugins:
-        raise click.UsageError(
-            "--env is for the plugins of --plugin; give an installed one a variable by:"
-            " sliphook config NAME --env VARIABLE"
-        )
-    for name in env:
-        why = why_not_granted(name)
-        if why is None and name not in os.environ:
-            why = f"the variable {name} is not set here"
-        if why is not None:
-            raise Failed(f"--env: {why}")
-    return tuple(PluginSpec(path, env={name: os.environ[name] for name in env}) for path in plugins)
 
 
 timeout_option = click.option(

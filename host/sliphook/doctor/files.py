@@ -26,30 +26,30 @@ def executables(scene: Scene) -> Iterator[Finding]:
             yield Finding(area="files", level="note", about=plugin.name, what=what)
         if plugin.enabled:
             continue
-        try:
-            changed = sha256_of(plugin.path) != plugin.recorded.sha256
-        except Unreadable as error:
-            yield Finding(
-                area="files",
-                level="note",
-                about=plugin.name,
-                what=f"{error}; it could not be enabled",
-            )
-            continue
-        if changed:
-            what = (
-                f"{quote(str(plugin.path))} has changed since it was approved;"
-                " enabled, it would be refused"
-            )
-            yield Finding(
-                area="files",
-                level="note",
-                about=plugin.name,
-                what=what,
-                do=f"sliphook trust {plugin.name}",
-            )
-        if (why := why_unsafe(plugin.path)) is not None:
-            yield Finding(area="files", level="problem", about=plugin.name, what=why)
+        for path, sha256 in plugin.recorded.hashes.items():
+            yield from _approved_file(plugin, Path(path), sha256)
+
+
+def _approved_file(plugin: Registered, path: Path, sha256: str) -> Iterator[Finding]:
+    """What would keep a disabled plugin from its start, if it were enabled."""
+    try:
+        changed = sha256_of(path) != sha256
+    except Unreadable as error:
+        yield Finding(
+            area="files", level="note", about=plugin.name, what=f"{error}; it could not be enabled"
+        )
+        return
+    if changed:
+        what = f"{quote(str(path))} has changed since it was approved; enabled, it would be refused"
+        yield Finding(
+            area="files",
+            level="note",
+            about=plugin.name,
+            what=what,
+            do=f"sliphook trust {plugin.name}",
+        )
+    if (why := why_unsafe(path)) is not None:
+        yield Finding(area="files", level="problem", about=plugin.name, what=why)
 
 
 def left_data(scene: Scene) -> Iterator[Finding]:

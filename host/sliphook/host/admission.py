@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -57,25 +56,25 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
     return other_approved if other_approved != approved else other.order < plugin.order
 
 
-def name_of_files(spec: PluginSpec, taken: Mapping[str, Path]) -> str:
+def name_of_files(spec: PluginSpec, taken: Mapping[str, tuple[str, ...]]) -> str:
     """The name of a plugin's data folder and of its log.
 
-    It is the name that the plugin is installed under. One that is only tried is known by its file;
-    if another plugin has that name, a part of the path's hash tells the two apart, the same one
-    each time.
+    It is the name that the plugin is installed under. One that is only tried is known by its file,
+    or by what it is made of; if another plugin has that name, a part of the hash of its source
+    tells the two apart, the same one each time.
 
     Args:
         spec: the plugin.
-        taken: the names of the other plugins, with their executables.
+        taken: the names of the other plugins, with their sources.
     """
-    name = safe_name(spec.name or spec.path.stem)
+    name = safe_name(spec.name or spec.stem)
     other = taken.get(name)
     if spec.name is not None or other is None:
         return name
-    path = os.path.realpath(spec.path)
-    if path == os.path.realpath(other):
+    if spec.source == other:
         return name
-    return f"{name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
+    told = os.fsencode("\0".join(spec.source))
+    return f"{name}-{hashlib.sha256(told).hexdigest()[:8]}"
 
 
 def lacks_in_environment(manifest: Manifest | None, spec: PluginSpec, name: str) -> str | None:

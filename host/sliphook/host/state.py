@@ -178,7 +178,7 @@ class HostState:
     def expect(self, plugins: Iterable[Plugin]) -> None:
         """Let the recorded manifests of plugins count that will start, and name their files."""
         for plugin in plugins:
-            taken = {name: one.spec.path for one, name in self._file_names.items()}
+            taken = {name: one.spec.source for one, name in self._file_names.items()}
             self._file_names[plugin] = name_of_files(plugin.spec, taken)
             # a guard that is absent still guards: its closed hooks count before it runs
             if (

@@ -50,6 +50,8 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
             sandbox=spec.sandbox,
             limits=spec.limits,
             sha256=spec.sha256,
+            arguments=spec.made.arguments if spec.made is not None else (),
+            files=spec.made.files if spec.made is not None else {},
         )
     except Changed as error:
         raise Refused(with_advice(str(error), spec) + error.hashes) from None

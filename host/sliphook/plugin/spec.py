@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,24 @@ class Override(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 @dataclass(frozen=True)
+class MadeBy:
+    """How an adapter makes a plugin of something else; the spec's `path` is what runs the adapter.
+
+    Attributes:
+        name: what the plugin is called before it has said its name.
+        arguments: they follow the path.
+        files: the files that the user approved, each with the hash of its bytes. At every start the
+            plugin is refused if one has changed, or if another user could change it.
+        origin: what guards read as the owner of its tools.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    files: Mapping[Path, str]
+    origin: str
+
+
+@dataclass(frozen=True)
 class PluginSpec:
     """A plugin to start.
 
@@ -58,6 +77,7 @@ class PluginSpec:
         sha256: the hash of the executable that the user approved. At every start, another file
             under its path is refused, and so is one that another user could change. None: any file
             is started.
+        made: the plugin is no executable of its own, but made by an adapter; None: it is one.
         start: starts the plugin in another way than as an executable, for tests: see
             `sliphook.testing`.
     """
@@ -74,12 +94,23 @@ class PluginSpec:
     sandbox: bool = False
     limits: Limits = NO_LIMITS
     sha256: str | None = None
+    made: MadeBy | None = None
     start: Callable[[], Awaitable[Process]] | None = None
 
+    @property
+    def source(self) -> tuple[str, ...]:
+        """What two specs have in common that start the same: the executable and its arguments."""
+        return (os.path.realpath(self.path), *(self.made.arguments if self.made else ()))
 
-def name_of_file(path: Path) -> str:
+    @property
+    def stem(self) -> str:
+        """What a plugin that is only tried is known by: its file, or what it is made of."""
+        return self.made.name if self.made is not None else self.path.stem
+
+
+def name_before_it_is_said(spec: PluginSpec) -> str:
     """What a plugin is called before it has said its name."""
-    name = quote(path.stem, 64)
+    name = quote(spec.stem, 64)
     return f"{name}-plugin" if name in RESERVED_PLUGINS else name
 
 

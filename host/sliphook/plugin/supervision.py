@@ -31,7 +31,7 @@ from .overrides import AsksForMore, read_declared, recorded_manifest
 from .pending import PendingRequests
 from .route import Route
 from .secrets import secret_values
-from .spec import PluginSpec, PluginStatus, name_of_file
+from .spec import PluginSpec, PluginStatus, name_before_it_is_said
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Plugin:
         cap_s = services.timeout_cap_s
         self.recorded, self._broken_record = recorded_manifest(spec, timeout_cap_s=cap_s)
         recorded_name = self.recorded.name if self.recorded is not None else None
-        self.name = spec.name or recorded_name or name_of_file(spec.path)
+        self.name = spec.name or recorded_name or name_before_it_is_said(spec)
         self.state = State.STOPPED
         self.why: str | None = None
         self.since = trio.current_time()

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -135,8 +135,10 @@ async def spawn(
     sandbox: bool = False,
     limits: Limits = NO_LIMITS,
     sha256: str | None = None,
+    arguments: Sequence[str] = (),
+    files: Mapping[Path, str] | None = None,
 ) -> ChildProcess:
-    """Start `path` without arguments and without a shell.
+    """Start `path` without a shell.
 
     The work is done in a thread. If the caller is cancelled, the process is killed.
 
@@ -149,6 +151,8 @@ async def spawn(
             `sandbox`); if that is impossible, do not start it.
         limits: how much of the machine each process may use.
         sha256: the hash of the approved file; None starts any file.
+        arguments: what follows the path.
+        files: other files that were approved, with their hashes; they are compared once.
 
     Raises:
         Changed: the file is not the approved one, or was changed while it was started.
@@ -160,7 +164,18 @@ async def spawn(
     handover = _Handover(reaper, sandbox)
     try:
         await trio.to_thread.run_sync(
-            partial(_spawn, path, cwd, dict(env), handover, sandbox, limits, sha256),
+            partial(
+                _spawn,
+                path,
+                arguments,
+                cwd,
+                dict(env),
+                handover,
+                sandbox,
+                limits,
+                sha256,
+                files or {},
+            ),
             abandon_on_cancel=True,  # a slow disk must not hold up the agent's end
             limiter=_spawns,
         )
@@ -181,12 +196,14 @@ async def spawn(
 
 def _spawn(
     path: Path,
+    arguments: Sequence[str],
     cwd: Path,
     env: dict[str, str],
     handover: _Handover,
     sandbox: bool,
     limits: Limits,
     sha256: str | None,
+    files: Mapping[Path, str],
 ) -> None:
     # before the spawn, whose error does not say which of these reasons it has
     why = why_not_startable(path)
@@ -202,8 +219,11 @@ def _spawn(
         raise Refused(f"it must run in a sandbox: {why}")
     if "PATH" in env:
         env["PATH"] = path_with_interpreter(path, env["PATH"])
-    plain = [str(path.absolute())]
-    command = limited(command_for(path, cwd) if sandbox else plain, limits, sys.executable)
+    plain = [str(path.absolute()), *arguments]
+    sandboxed = [*command_for(path, cwd), *plain[1:]] if sandbox else plain
+    command = limited(sandboxed, limits, sys.executable)
+    for file, approved in files.items():
+        _held(file, approved, handover).close()
     if sha256 is None:
         _popen(path, command, None, cwd, env, handover)
         return

@@ -3,7 +3,8 @@
 Only `handshake` starts a plugin.
 """
 
-from .record import Broken, Registered, RegistryError
+from .errors import RegistryError
+from .record import Broken, Registered
 from .store import Registry
 
 __all__ = ["Broken", "Registered", "Registry", "RegistryError"]

@@ -1,10 +1,10 @@
-"""Executables that can be installed: by path, or by name from PATH. Nothing here runs them."""
+"""What can be installed: an executable by path or by name from PATH. Nothing here runs it."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -12,13 +12,16 @@ from typing import Final
 from sliphook.files.held_file import Unreadable, sha256_of
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.search_path import search_path, which
+from sliphook.plugin.spec import PluginSpec
 from sliphook.process.diagnosis import why_not_startable
 from sliphook.process.interpreter import interpreter_of
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS, Manifest, why_no_plugin_name
 
+from .errors import RegistryError
 from .keys import Recorded
-from .record import Registered, RegistryError, manifest_text
+from .made import Made, approved_files
+from .record import Registered, manifest_text
 
 PREFIX: Final = "sliphook-plugin-"
 """pip, npm, cargo and apt can all put an executable with such a name on PATH."""
@@ -26,22 +29,49 @@ PREFIX: Final = "sliphook-plugin-"
 
 @dataclass(frozen=True)
 class Executable:
-    """A file that can be installed.
+    """What can be installed: a file, or what an adapter makes a plugin of.
 
     Attributes:
-        path: its path, symbolic links resolved.
-        sha256: the hash of its bytes.
+        path: its path, symbolic links resolved; of a made plugin, what runs the adapter.
+        sha256: the hash of its bytes; None for a made plugin.
         interpreter: what runs it; None if it is no script, or the interpreter is not found.
+        made: what the plugin is made of, or None.
     """
 
     path: Path
-    sha256: str
-    interpreter: str | None
+    sha256: str | None
+    interpreter: str | None = None
+    made: Made | None = None
+
+    @classmethod
+    def of(cls, made: Made) -> Executable:
+        """What an adapter makes a plugin of."""
+        return cls(made.program, None, made=made)
+
+    def in_place_of(self, spec: PluginSpec, name: str) -> PluginSpec:
+        """The spec, with this to start.
+
+        Args:
+            spec: all else.
+            name: what a made plugin is called.
+        """
+        made = self.made.by(name) if self.made is not None else None
+        return replace(spec, path=self.path, sha256=self.sha256, made=made)
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The files that are approved with it, each with the hash of its bytes."""
+        return approved_files(str(self.path), self.sha256, self.made)
+
+    def is_as(self, recorded: Recorded) -> bool:
+        """Whether it is what was approved."""
+        return (self.sha256, self.made) == (recorded.sha256, recorded.made)
 
     def recorded(self, manifest: Manifest, installed: datetime) -> Recorded:
         """What is recorded if the user approves this file and this manifest."""
         return Recorded(
-            path=str(self.path),
+            path=None if self.made is not None else str(self.path),
+            made=self.made,
             sha256=self.sha256,
             interpreter=self.interpreter,
             installed=installed,
@@ -92,6 +122,16 @@ def look_at(path: Path) -> Executable:
         raise RegistryError(str(error)) from None
 
 
+def look_again(plugin: Registered) -> Executable:
+    """What an installed plugin is now.
+
+    Raises:
+        RegistryError: it cannot be started, or another user could change it.
+    """
+    made = plugin.recorded.made
+    return Executable.of(made.again()) if made is not None else look_at(plugin.path)
+
+
 def state_of(plugin: Registered) -> tuple[str, str | None]:
     """The state that a start would lead to, as far as the file shows, and why.
 
@@ -101,14 +141,15 @@ def state_of(plugin: Registered) -> tuple[str, str | None]:
     if not plugin.enabled:
         return "disabled", None
     try:
-        found = look_at(plugin.path)
+        found = look_again(plugin)
     except RegistryError as error:
         return "refused", str(error)
-    if found.sha256 != plugin.recorded.sha256:
+    if not found.is_as(plugin.recorded):
+        now = ", ".join(found.hashes.values())
         return (
             "refused",
             f"its file has changed; if that is right, run: sliphook trust {plugin.name}"
-            f" (now its sha256 is {found.sha256})",
+            f" (now its sha256 is {now})",
         )
     return "enabled", None
 

@@ -84,7 +84,7 @@ class _Answers:
 async def _ask(
     spec: PluginSpec, data_dir: Path, reaper: OrphanReaper, deadlines: Deadlines
 ) -> _Answers:
-    answers = _Answers(spec.name or spec.path.stem)
+    answers = _Answers(spec.name or spec.stem)
     try:
         process = await launch(spec, data_dir, reaper)
     except CannotStart as error:

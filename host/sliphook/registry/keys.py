@@ -20,6 +20,8 @@ from sliphook_sdk.protocol import Uses
 from sliphook_sdk.protocol.describe import doc
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
+from .made import Made, approved_files
+
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -28,16 +30,28 @@ class Recorded(
 ):
     """What the user approved; `sliphook install` and `sliphook trust` write it."""
 
-    path: Annotated[str, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")]
-    sha256: Annotated[str, doc("of the executable's bytes: another file is refused", "9f86d081…")]
+    path: Annotated[
+        str | None, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")
+    ] = None
+    sha256: Annotated[
+        str | None, doc("of the executable's bytes: another file is refused", "9f86d081…")
+    ] = None
     interpreter: Annotated[
         str | None,
         doc("what runs a script, for your information; it is not hashed", "/usr/bin/python3"),
+    ] = None
+    made: Annotated[
+        Made | None, doc("in place of path and sha256: what an adapter makes the plugin of", {})
     ] = None
     installed: Annotated[datetime, doc("when")]
     manifest: Annotated[
         str, doc("what the plugin declared, as JSON; if it asks for more, it is refused", "{…}")
     ]
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The files that were approved, each with the hash of its bytes."""
+        return approved_files(self.path, self.sha256, self.made)
 
 
 # Unknown keys are errors: a typo in `sandbox` would else start the plugin without one.
@@ -101,10 +115,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
             raise BadKey(("servers",), f"'{quote(server, 80)}' {why}")
     check_timeout_cap(keys.timeout_cap_s, ("timeout_cap_s",))
     check_overrides(keys.overrides, ("hooks",))
-    if not keys.recorded.path.startswith("/"):
-        raise BadKey(("recorded", "path"), f"'{quote(keys.recorded.path)}' is no absolute path")
-    if not _SHA256.fullmatch(keys.recorded.sha256):
-        raise BadKey(("recorded", "sha256"), "it must be 64 digits 0-9a-f")
+    _check_approved(keys.recorded)
     try:
         # Checked here, so that `Registered.manifest` cannot fail later, in the middle of a start.
         MANIFEST.decode(keys.recorded.manifest)
@@ -112,6 +123,17 @@ def check_plugin_keys(keys: PluginKeys) -> None:
         raise BadKey(
             ("recorded", "manifest"), f"it is no manifest: {quote(str(error), 200)}"
         ) from None
+
+
+def _check_approved(recorded: Recorded) -> None:
+    if (recorded.made is None) != bool(recorded.path and recorded.sha256):
+        raise BadKey(("recorded",), "it needs path and sha256, or else made")
+    where = ("path", "sha256") if recorded.made is None else ("made", "made")
+    for path, sha256 in recorded.hashes.items():
+        if not path.startswith("/"):
+            raise BadKey(("recorded", where[0]), f"'{quote(path)}' is no absolute path")
+        if not _SHA256.fullmatch(sha256):
+            raise BadKey(("recorded", where[1]), "it must be 64 digits 0-9a-f")
 
 
 def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:

@@ -12,17 +12,12 @@ from typing import Any
 
 import msgspec
 
-from sliphook.errors import SliphookError
 from sliphook.plugin.manifest import MANIFEST
 from sliphook.plugin.model_servers import is_among
 from sliphook.plugin.spec import PluginSpec
 from sliphook_sdk.protocol import Manifest
 
 from .keys import PluginKeys
-
-
-class RegistryError(SliphookError):
-    """The operation failed. str() is one line: what failed, for which plugin, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +47,9 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
 
     @property
     def path(self) -> Path:
-        """Its executable, symbolic links resolved."""
-        return Path(self.recorded.path)
+        """Its executable, symbolic links resolved; what runs its adapter, if it has none."""
+        recorded = self.recorded
+        return Path(recorded.path or "") if recorded.made is None else recorded.made.program
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -78,6 +74,7 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
             recorded=self.manifest,
             sha256=self.recorded.sha256,
             sandbox=self.sandbox,
+            made=self.recorded.made.by(self.name) if self.recorded.made is not None else None,
         )
 
     def servers_refused(self, wanted: Iterable[str]) -> list[str]:

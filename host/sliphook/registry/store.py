@@ -23,8 +23,9 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS, nearest, why_no_plugin_name
 
+from .errors import RegistryError
 from .keys import PluginKeys, check_plugin_keys
-from .record import Broken, Registered, RegistryError
+from .record import Broken, Registered
 
 _HEADING: Final = """\
 # Installed by `sliphook install`. You may change all keys but those under [recorded], here or with

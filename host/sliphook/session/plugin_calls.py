@@ -78,6 +78,12 @@ class PluginCalls:
         """The plugin's tool of that name that the session may use, or None."""
         return self.table.find(name, session_id)
 
+    def origin_of(self, offer: ToolOffer) -> str:
+        """Whose the tool is, for guards: the plugin, or what an adapter made it of."""
+        owner = self._plugins.get(offer.plugin)
+        made = owner.spec.made if owner is not None else None
+        return made.origin if made is not None else offer.plugin
+
     def names(self, session_id: str) -> list[str]:
         """The names of all tools of plugins that the session may use."""
         return [offer.name for offer in self.table.offers(session_id)]

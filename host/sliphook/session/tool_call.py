@@ -59,7 +59,7 @@ class BegunTool:
         # until `open_tool` no plugin is told: it is asked only about calls that can run
         self._offer = None if own else hooks.host.plugin_calls.find(name, hooks.state.session_id)
         if self._offer is not None:
-            origin = self._offer.plugin
+            origin = hooks.host.plugin_calls.origin_of(self._offer)
         # not the model's id, which may be missing
         self._tool = OpenTool(new_id(), model_call_id, name, kind, origin, arguments)
         self._context: Sequence[Context] = ()

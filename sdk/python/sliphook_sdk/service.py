@@ -127,7 +127,8 @@ class Service:
                 disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}"
             )
         manifest, start = self.plugin.manifest(), self.plugin.life.get("on_start")
-        if params.manifest_only is True or manifest.disabled:
+        only_read = params.manifest_only is True and not (start and start.when_installed)
+        if only_read or manifest.disabled:
             return manifest
         if start is None:
             return self._takes_part(call)

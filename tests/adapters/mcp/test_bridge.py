@@ -8,10 +8,24 @@ from pathlib import Path
 
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, PluginSpec
+from sliphook.registry.made import Made
 from tests.programs import WAIT_S, until
 from tests.stubborn import lives
 
+GUARD = """\
+from sliphook_sdk import Plugin, deny
+
+plugin = Plugin("guard")
+
+
+@plugin.hook("pre_tool_call", match={"origin": "mcp:plain"})
+def look(call):
+    return deny(f"none of {call.origin}")
+
+
+plugin.run()
+"""
 PLAIN = [sys.executable, str(Path(__file__).parent / "servers" / "plain.py")]
 
 
@@ -77,3 +91,19 @@ async def test_a_server_that_says_nothing_holds_nobody_and_is_ended(tmp_path: Pa
             outcome = await turn.call_tool("add", {"a": 2, "b": 3})
             assert outcome.result.is_error
         await until(lambda: not lives(int(own.read_text())))
+
+
+async def test_guards_read_whose_tool_it_is(tmp_path: Path) -> None:
+    guard = tmp_path / "guard"
+    guard.write_text(f"#!{sys.executable}\n{GUARD}")
+    guard.chmod(0o755)
+    made = Made(kind="mcp", words=PLAIN)
+    server = PluginSpec(made.program, made=made.by("plain"))
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([server, guard]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("add", {"a": 2, "b": 3})
+    assert "none of mcp:plain" in outcome.result.content

@@ -186,7 +186,7 @@ def test_trust_shows_what_is_new_and_asks_for_each(run: Run, make: MakePlugin) -
         "Grant inject?",
         "Accept guard as it is now?",
     ]
-    assert f"  sha256    {sha256(path)}\n  runs in   /bin/sh\n  before    {old}\n" in ran.err
+    assert f"  sha256    {sha256(path)}\n  before    {old}\n  runs in   /bin/sh\n" in ran.err
     assert (
         "It asks for more than was approved:\n  the tool undo\n  the use of inject\n"
         "  not to guard pre_tool_call as before\n"

@@ -13,7 +13,7 @@ from tests.registry.conftest import MakePlugin, Run, stored
 from .wants import SCHEMA
 
 WRONG: list[tuple[list[str], int, str]] = [
-    (["install"], 2, "Missing argument 'PATH|NAME' (see: sliphook install --help)"),
+    (["install"], 2, "give one PATH or NAME (see: sliphook install --help)"),
     (
         ["install", "./other"],
         2,

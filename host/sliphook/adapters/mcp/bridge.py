@@ -37,7 +37,7 @@ class ServerPlugin:
         self._ready: asyncio.Future[Client] | None = None
         self._ended = asyncio.Event()
         self._holder: asyncio.Task[None] | None = None
-        self.plugin.on_start(self._start)
+        self.plugin.on_start(when_installed=True)(self._start)
         self.plugin.on_shutdown(self._stop)
 
     async def _start(self, *, ctx: sdk.LifeContext) -> sdk.Disabled | None:

@@ -15,13 +15,13 @@ from sliphook.cli.common import (
     complain,
     did_you_mean,
     json_option,
-    plugin_options,
     print_json,
     read_object,
     timeout_option,
 )
 from sliphook.cli.report import FAILED_TO_START, says, says_json, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
+from sliphook.cli.tried_plugins import plugin_options
 from sliphook_sdk.protocol import Part, ToolCallParams
 from sliphook_sdk.protocol.parts import shown
 
@@ -70,8 +70,8 @@ def command(
 ) -> int:
     """Call the tool TOOL, once, and show its answer.
 
-    Starts only the plugins of --plugin. What a plugin asks meanwhile (`host/ask`) is
-    put to you at a terminal; else it is answered `nobody`, and a line says so.
+    Starts only the plugins of --plugin and --mcp. What a plugin asks meanwhile (`host/ask`) is put
+    to you at a terminal; else it is answered `nobody`, and a line says so.
 
     `--json` prints {"tool", "plugin", "status", "content",
     "is_error", "data", "parts", "elapsed_ms", "error"}; the status is answered, error (the
@@ -82,7 +82,7 @@ def command(
     should or did not start.
     """
     if not plugins:
-        raise click.UsageError("give at least one plugin: --plugin PATH")
+        raise click.UsageError("give at least one plugin: --plugin PATH or --mcp COMMAND")
     given = {"name": tool, "arguments": read_object(arguments, "--args")}
     params = payload_with(given, ToolCallParams, of="tool/call", option="--args")
 

@@ -25,7 +25,8 @@ _MARKS = {
 
 
 @click.command("check")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option("--mcp", metavar="COMMAND", help="Check the MCP server of this command as a plugin.")
 @json_option
 @click.option(
     "--junit",
@@ -34,7 +35,9 @@ _MARKS = {
     help="Write the findings to FILE as JUnit XML.",
 )
 @trace_options
-def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> int:
+def command(
+    path: Path | None, mcp: str | None, as_json: bool, junit: Path | None, tracing: Tracing
+) -> int:
     """Check that the executable at PATH keeps to the protocol. It may be in any language.
 
     Starts it several times, sends it usual and unusual messages, and fires every hook and event to
@@ -47,11 +50,17 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
     """
     from sliphook.check import check_plugin
     from sliphook.cli.running import Interruptible, run_trio
+    from sliphook.cli.tried_plugins import server_of
+
+    if (path is None) == (mcp is None):
+        raise click.UsageError("give PATH, or --mcp COMMAND")
+    checked = path if mcp is None else server_of(mcp)
+    assert checked is not None
 
     async def check(running: Interruptible) -> int:
         show: Callable[[CheckFinding], object] = _nothing if as_json else _show
         with tracing.open() as sink:
-            report = await check_plugin(path, on_finding=show, trace=sink)
+            report = await check_plugin(checked, on_finding=show, trace=sink)
         if junit is not None:
             _write(junit, report.junit())
         counts = {

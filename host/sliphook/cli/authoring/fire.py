@@ -13,7 +13,6 @@ from sliphook.cli.common import (
     EXIT_PLUGIN,
     find_entry,
     json_option,
-    plugin_options,
     print_json,
     read_object,
     timeout_option,
@@ -21,6 +20,7 @@ from sliphook.cli.common import (
 from sliphook.cli.completion import event_names
 from sliphook.cli.report import AS_IT_SHOULD, FAILED_TO_START, says, says_json, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
+from sliphook.cli.tried_plugins import plugin_options
 from sliphook_sdk.protocol import Answer
 
 from .by_hand import named_plugins, payload_with
@@ -64,8 +64,8 @@ def command(
 ) -> int:
     """Fire the hook or event EVENT at plugins, once, and show their answers.
 
-    Starts only the plugins of --plugin. What a plugin asks meanwhile (`host/ask`) is
-    put to you at a terminal; else it is answered `nobody`, and a line says so.
+    Starts only the plugins of --plugin and --mcp. What a plugin asks meanwhile (`host/ask`) is put
+    to you at a terminal; else it is answered `nobody`, and a line says so.
 
     `sliphook events EVENT` shows the fields of the payload.
 
@@ -75,7 +75,7 @@ def command(
     """
     entry = find_entry(event)
     if not plugins:
-        raise click.UsageError("give at least one plugin: --plugin PATH")
+        raise click.UsageError("give at least one plugin: --plugin PATH or --mcp COMMAND")
     full = payload_with(
         read_object(payload, "--payload"), entry.payload, of=entry.name, option="--payload"
     )

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import Failed, plugin_options
+from sliphook.cli.common import Failed
 from sliphook.cli.completion import session_ids
 from sliphook.cli.model_options import model_options
 from sliphook.cli.tracing import Tracing, trace_options
+from sliphook.cli.tried_plugins import plugin_options
 
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginSpec
@@ -43,9 +44,10 @@ def command(
 ) -> int:
     """Talk with an agent.
 
-    All installed and enabled plugins are started, and those of --plugin. Plugins that are installed
-    or changed during the chat are taken up at /new, and by /plugins reload. If neither --model nor
-    the settings name a model, the scripted model answers; it needs no network and no key.
+    All installed and enabled plugins are started, and those of --plugin and --mcp. Plugins that
+    are installed or changed during the chat are taken up at /new, and by /plugins reload. If
+    neither --model nor the settings name a model, the scripted model answers; it needs no network
+    and no key.
 
     /help lists the commands. While the agent works, /stop or Ctrl+C interrupts it, and a message
     that you type waits for its turn. A second Ctrl+C within two seconds leaves at once; so does

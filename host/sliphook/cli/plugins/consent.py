@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sliphook.plugin.manifest import ReadManifest
     from sliphook.registry import Registered
     from sliphook.registry.executables import Executable
+    from sliphook.registry.keys import Recorded
     from sliphook_sdk.protocol import Uses
 
 _WITH_YOUR_RIGHTS: Final = "A plugin runs with your rights, as any program that you start."
@@ -49,15 +51,22 @@ class Consent:
         for line in () if self._quiet else lines:
             click.echo(line, err=True)
 
-    def show_file(self, found: Executable, approved: str | None = None) -> None:
-        """Show the file that is to run.
+    def show_file(self, found: Executable, approved: Recorded | None = None) -> None:
+        """Show what is to run.
 
         Args:
-            found: the file.
-            approved: the SHA-256 that it had when it was approved.
+            found: the file, or what an adapter makes the plugin of.
+            approved: what was approved, if it was something else.
         """
-        before = [f"  before    {approved}"] if approved is not None else []
-        self.show([*_lines_of_file(found), *before, "", _WITH_YOUR_RIGHTS])
+        before = approved.hashes if approved is not None else {}
+        files = [
+            line
+            for path, sha256 in found.hashes.items()
+            for line in _lines_of_file(Path(path), sha256, before.get(path, sha256))
+        ]
+        made = [says(found.made.shown)] if found.made is not None else []
+        runs = [f"  runs in   {says(found.interpreter)}"] if found.interpreter is not None else []
+        self.show([*made, *files, *runs, "", _WITH_YOUR_RIGHTS])
 
     def confirm(self, question: str) -> None:
         """Go on only if the user agrees.
@@ -111,17 +120,16 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _lines_of_file(found: Executable) -> list[str]:
+def _lines_of_file(path: Path, sha256: str, before: str) -> list[str]:
     from sliphook.registry.executables import owner_of
 
-    mode = stat.filemode(found.path.stat().st_mode)
     lines = [
-        says(str(found.path)),
-        f"  owner     {owner_of(found.path)}, {mode}",
-        f"  sha256    {found.sha256}",
+        says(str(path)),
+        f"  owner     {owner_of(path)}, {stat.filemode(path.stat().st_mode)}",
+        f"  sha256    {sha256}",
     ]
-    if found.interpreter is not None:
-        lines.append(f"  runs in   {says(found.interpreter)}")
+    if before != sha256:
+        lines.append(f"  before    {before}")
     return lines
 
 

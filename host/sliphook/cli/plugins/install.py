@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
 
 
 @click.command("install")
-@click.argument("target", metavar="PATH|NAME", shell_complete=installable)
+@click.argument("target", nargs=-1, metavar="PATH|NAME", shell_complete=installable)
+@click.option(
+    "--mcp",
+    metavar="NAME",
+    help="Install an MCP server under this name; its command follows: --mcp NAME -- COMMAND ARGS.",
+)
 @click.option(
     "--yes",
     is_flag=True,
@@ -38,7 +45,8 @@ if TYPE_CHECKING:
 @grant_options
 @json_option
 def command(
-    target: str,
+    target: tuple[str, ...],
+    mcp: str | None,
     yes: bool,
     name: str | None,
     settings: tuple[str, ...],
@@ -52,23 +60,35 @@ def command(
     Shows the file and asks before it is run; then runs it once to see what it declares and what it
     wants, and asks for each grant. Its file is recorded by its hash: if it changes, the plugin is
     refused until `sliphook trust` accepts it.
+
+    With --mcp the plugin is the MCP server of a command, and its files are that command's
+    executable, and its script if that is an interpreter.
     """
     from sliphook.plugin.spec import PluginSpec
     from sliphook.registry import Registered, Registry
 
     from .run_once import run_once
 
+    if mcp is None and len(target) != 1:
+        raise click.UsageError("give one PATH or NAME")
+    if mcp is not None and name is not None:
+        raise click.UsageError("--mcp gives the name already; leave --name out")
     registry = Registry()
     with registry_errors():
         check_variables(env)
-        found = _file_to_install(registry, target, name)
+        if mcp is None:
+            found = _file_to_install(registry, target[0], name)
+        else:
+            found, name = _server_to_install(registry, target, mcp), mcp
     consent = Consent(yes=yes, quiet=as_json and yes, command="install")
     consent.show_file(found)
     consent.confirm("Run it once, to see what it wants?")
     given = {variable: os.environ[variable] for variable in env if variable in os.environ}
     config = settings_from(settings, None)
     # with the hash that the user was shown: a file that was swapped since is not started
-    manifest = run_once(PluginSpec(found.path, config=config, env=given, sha256=found.sha256))
+    manifest = run_once(
+        found.in_place_of(PluginSpec(found.path, config=config, env=given), name or "")
+    )
     consent.show(["", *lines_of_manifest(manifest)])
     name = name or manifest.name
     with registry_errors():
@@ -97,6 +117,7 @@ def command(
                 "name": name,
                 "path": plugin.recorded.path,
                 "sha256": plugin.recorded.sha256,
+                "made": plugin.recorded.made,
                 "grants": sorted(plugin.grants),
                 "env": plugin.env,
                 "servers": plugin.servers,
@@ -127,6 +148,19 @@ def _file_to_install(registry: Registry, target: str, name: str | None) -> Execu
         if own_name != path.name and own_name in registry.names():
             registry.check_free(own_name)
     return found
+
+
+def _server_to_install(registry: Registry, command: Sequence[str], name: str) -> Executable:
+    """The MCP server of a command.
+
+    Raises:
+        RegistryError: it cannot be started, or its name is taken.
+    """
+    from sliphook.registry.executables import Executable
+    from sliphook.registry.server_command import made_of_command
+
+    registry.check_free(name)
+    return Executable.of(made_of_command(command, Path.cwd()))
 
 
 def _refuse_installed_file(registry: Registry, found: Executable) -> None:

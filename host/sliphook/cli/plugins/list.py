@@ -75,6 +75,7 @@ def describe(plugin: Registered) -> dict[str, Any]:
         "description": manifest.description,
         "path": str(plugin.path),
         "sha256": plugin.recorded.sha256,
+        "made": plugin.recorded.made,
         "interpreter": plugin.recorded.interpreter,
         "installed": plugin.recorded.installed.isoformat(),
         "hooks": hooks,
@@ -108,7 +109,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
     if "path" in row:
         hooks = ", ".join(dict.fromkeys(_hook(hook) for hook in row["hooks"]))
         shown = {
-            "path": row["path"],
+            "path": row["path"] if row["made"] is None else row["made"].shown,
             "hooks": hooks,
             "tools": ", ".join(row["tools"]),
             "commands": ", ".join(f"/{one}" for one in row["commands"]),

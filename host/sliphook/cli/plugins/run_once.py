@@ -46,7 +46,7 @@ def run_once(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
     try:
         status = run_trio(ask)
     except InterviewError as error:
-        raise DidNotAnswer(f"{spec.name or spec.path.name}: {error}; nothing was changed") from None
+        raise DidNotAnswer(f"{spec.name or spec.stem}: {error}; nothing was changed") from None
     if status != EXIT_OK:
         raise click.exceptions.Exit(status)
     return found[0]

@@ -42,7 +42,7 @@ def command(
 
     from sliphook.files import paths
     from sliphook.registry import Registry
-    from sliphook.registry.executables import look_at
+    from sliphook.registry.executables import look_again
 
     from .run_once import run_once
 
@@ -50,15 +50,13 @@ def command(
     with registry_errors():
         check_variables(env)
         old = registry.get(name)
-        found = look_at(old.path)
+        found = look_again(old)
     consent = Consent(yes=yes, quiet=as_json and yes, command="trust")
-    file_changed = found.sha256 != old.recorded.sha256
+    file_changed = not found.is_as(old.recorded)
     if file_changed:
-        consent.show_file(found, old.recorded.sha256)
+        consent.show_file(found, old.recorded)
         consent.confirm("Its file has changed. Run it once, to see what it wants?")
-    spec = dataclasses.replace(
-        old.spec(os.environ), path=found.path, sha256=found.sha256, recorded=None
-    )
+    spec = found.in_place_of(dataclasses.replace(old.spec(os.environ), recorded=None), name)
     manifest = run_once(spec, paths.plugin_data() / name)
     more = _asks_for_more(old, manifest)
     if more:
@@ -97,6 +95,7 @@ def command(
                 "name": name,
                 "changed": changed,
                 "sha256": found.sha256,
+                "made": found.made,
                 "more": more,
                 "grants": sorted(new.grants),
                 "env": new.env,

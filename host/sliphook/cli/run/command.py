@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import Failed, plugin_options
+from sliphook.cli.common import Failed
 from sliphook.cli.model_options import model_options
 from sliphook.cli.tracing import Tracing, trace_options
+from sliphook.cli.tried_plugins import plugin_options
 
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginSpec
@@ -28,10 +29,10 @@ def command(
 ) -> int:
     """Give PROMPT to an agent and print what the model says.
 
-    All installed and enabled plugins are started, and those of --plugin. If neither --model nor the
-    settings name a model, the scripted model answers; it needs no network and no key. The key of a
-    server is taken from the environment: SLIPHOOK_API_KEY, else OPENAI_API_KEY or
-    ANTHROPIC_API_KEY.
+    All installed and enabled plugins are started, and those of --plugin and --mcp. If neither
+    --model nor the settings name a model, the scripted model answers; it needs no network and no
+    key. The key of a server is taken from the environment: SLIPHOOK_API_KEY, else OPENAI_API_KEY
+    or ANTHROPIC_API_KEY.
 
     The conversation is recorded (see: sliphook sessions); `sliphook chat --resume` continues it.
 

@@ -204,7 +204,17 @@ class Registered:
 
         return register if function is None else register(function)
 
-    def on_start(self, function: FunctionT) -> FunctionT:
+    @overload
+    def on_start(self, function: FunctionT, /) -> FunctionT: ...
+
+    @overload
+    def on_start(
+        self, function: None = None, /, *, when_installed: bool = False
+    ) -> Callable[[FunctionT], FunctionT]: ...
+
+    def on_start(
+        self, function: FunctionT | None = None, /, *, when_installed: bool = False
+    ) -> FunctionT | Callable[[FunctionT], FunctionT]:
         """Register the function that prepares the plugin: `(*, ctx) -> Disabled | None`.
 
         It is called once, with the settings and the data folder, before the host is answered that
@@ -212,10 +222,21 @@ class Registered:
         tasks go on in the plugin's event loop. If it raises, the plugin fails to start, and the
         user reads why, with file and line. It has 9 s.
 
+        Args:
+            function: the function.
+            when_installed: call it at the installation too, since it finds what the manifest says;
+                the plugin is ended as soon as that is read.
+
         Raises:
             RegistrationError: the function is not allowed, or there is one already.
         """
-        return self._at("on_start", function)
+
+        def register(function: FunctionT) -> FunctionT:
+            self._at("on_start", function)
+            self.life["on_start"].when_installed = when_installed
+            return function
+
+        return register if function is None else register(function)
 
     def on_shutdown(self, function: FunctionT) -> FunctionT:
         """Register the function that cleans up: `(*, ctx) -> None`.

@@ -41,11 +41,13 @@ class LifeHandler(Handler):
 
     Attributes:
         moment: which of the two.
+        when_installed: call it also if the host only reads the manifest.
     """
 
     def __init__(self, function: Callable[..., Any], moment: Moment) -> None:
         super().__init__(function)
         self.moment = moment
+        self.when_installed = False
         try:
             self.signature.bind(**({"ctx": object()} if self.wants_ctx else {}))
         except TypeError as exc:

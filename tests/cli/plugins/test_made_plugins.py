@@ -1,0 +1,48 @@
+"""An MCP server as an installed plugin, from the installation to the end."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from sliphook.registry import Registry
+from tests.registry.conftest import Run
+
+PLAIN = Path(__file__).parents[2] / "adapters/mcp/servers/plain.py"
+
+
+def test_the_whole_life_of_an_mcp_server(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "plain.py"
+    shutil.copy(PLAIN, script)
+    ran = run("install", "--mcp", "plain", "--yes", "--", sys.executable, script)
+    assert (ran.status, ran.out) == (0, "installed plain\n")
+    assert f"MCP server: {sys.executable} {script}\n" in ran.err
+    plugin = Registry().get("plain")
+    assert plugin.recorded.path is None
+    assert next(tool.name for tool in plugin.manifest.tools or ()) == "add"
+    assert f"path      MCP server: {sys.executable} {script}\n" in run("list").out
+
+    again = run("install", "--mcp", "plain", "--yes", "--", sys.executable, script)
+    assert again.status == 1
+    assert "a plugin named plain is installed already" in again.err
+
+    script.write_text(script.read_text() + "\n")
+    assert "plain  0  refused" in run("list").out
+    assert "its file has changed" in run("list").out
+    ran = run("trust", "plain", "--yes")
+    assert (ran.status, ran.out) == (0, "plain is accepted as it is now\n")
+    assert "  before    " in ran.err
+    assert "plain  0  enabled" in run("list").out
+    assert run("uninstall", "plain").status == 0
+
+
+def test_wrong_uses_of_mcp(run: Run, tmp_path: Path) -> None:
+    ran = run("install", "--mcp", "plain", "--yes")
+    assert (ran.status, ran.err) == (1, "sliphook: there is no command for the MCP server\n")
+    ran = run("install", "--mcp", "plain", "--name", "other", "--yes", "--", "sh")
+    assert ran.status == 2
+    assert "leave --name out" in ran.err
+    ran = run("install", "--mcp", "Plain Server", "--yes", "--", "sh")
+    assert ran.status == 1
+    assert "is no name of a plugin" in ran.err
