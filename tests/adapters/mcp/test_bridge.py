@@ -106,4 +106,4 @@ async def test_guards_read_whose_tool_it_is(tmp_path: Path) -> None:
             session.turn("hello") as turn,
         ):
             outcome = await turn.call_tool("add", {"a": 2, "b": 3})
-    assert "none of mcp:plain" in outcome.result.content
+            assert "none of mcp:plain" in outcome.result.content
