@@ -117,9 +117,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 43200.0
     watch_transcript_s: Annotated[
         float,
-        doc(
-            "seconds from look to look for an interrupt in Claude Code's transcript; 0: never", 0.25
-        ),
+        doc("seconds from look to look for an interrupt in the agent's transcript; 0: never", 0.25),
     ] = 0.25
 
 

@@ -103,7 +103,8 @@ class Agent:
 
     def raw(self, event: str, stdin: str, *, closed: bool = False) -> dict[str, str]:
         """One hook with any stdin."""
-        return {"command": self._client.command(self.name, event, closed=closed), "stdin": stdin}
+        name = self.name.removesuffix("-cli")
+        return {"command": self._client.command(name, event, closed=closed), "stdin": stdin}
 
     def hook(self, sample: str, *, closed: bool = False, **changed: Any) -> Said:
         """Run one hook."""

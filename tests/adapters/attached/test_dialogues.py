@@ -186,6 +186,20 @@ def test_an_interrupt_that_only_the_transcript_shows(
     assert end["outcome"] == "interrupted"
 
 
+def test_an_interrupt_that_a_result_tells(
+    client: Client, install: Install, agents: Callable[..., Agent]
+) -> None:
+    guard = install(subscriptions=SUBSCRIPTIONS, on=GUARD)
+    agent = agents(client, name="gemini-cli")
+    said = {"tool_name": "run_shell_command", "tool_input": {"command": "sleep 40"}}
+    agent.hook("BeforeAgent", prompt="go")
+    agent.hook("BeforeTool", closed=True, **said)
+    response = {"llmContent": "Command was cancelled by user before it could complete."}
+    agent.hook("AfterTool", **said, tool_response=response)
+    assert guard.names()[-3:] == ["agent_loop_stopped", "post_tool_call", "turn_end"]
+    assert guard.params("event/turn_end")[0]["outcome"] == "interrupted"
+
+
 def test_the_next_session_of_the_same_agent_after_clear(
     client: Client, install: Install, agents: Callable[..., Agent]
 ) -> None:

@@ -212,6 +212,25 @@ def test_a_sample_is_read(agent: str, sample: str) -> None:
         ("gemini-cli", "AfterTool", {"tool_response": {"llmContent": "Exit Code: 0"}}, "ok"),
         ("gemini-cli", "AfterTool", {"tool_response": {"llmContent": "", "error": {}}}, "error"),
         (
+            "gemini-cli",
+            "AfterTool",
+            {
+                "tool_response": {
+                    "llmContent": "<untrusted_context>\nCommand was cancelled by user before it "
+                    "could complete. There was no output before it was cancelled.\n"
+                    "</untrusted_context>",
+                    "returnDisplay": "Command cancelled by user.",
+                }
+            },
+            "interrupted",
+        ),
+        (
+            "gemini-cli",
+            "AfterTool",
+            {"tool_response": {"llmContent": "Output: Command was cancelled by user before"}},
+            "ok",
+        ),
+        (
             "copilot-cli",
             "postToolUse",
             {"toolResult": {"textResultForLlm": "<shellId: 0 completed with exit code 2>"}},

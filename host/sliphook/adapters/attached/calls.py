@@ -110,9 +110,6 @@ class Calls:
         await call.has_begun.wait()
         if call.begun is None or call.begun.outcome is not None:
             return HookAnswer()
-        if told.status == "interrupted":
-            await call.begun.end(cancelled=True)
-            return HookAnswer()
         result = ToolResult(
             content=told.content, is_error=told.status == "error", data=_small(told.data)
         )
@@ -123,6 +120,10 @@ class Calls:
         """The open call about which the agent asks; without `told`: the oldest."""
         waiting = [call for call in self._open if not call.is_asked]
         return self._find(told, waiting) if told is not None else next(iter(waiting), None)
+
+    def has(self, told: OfTool) -> bool:
+        """Whether the call is open."""
+        return self._find(told) is not None
 
     async def end_batch(self, ends: Iterable[CallEnd]) -> None:
         """Calls of which no second hook came, although all of them are over: denied ones."""

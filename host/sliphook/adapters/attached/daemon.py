@@ -76,9 +76,11 @@ class Daemon:
                 nursery.start_soon(self._watch_signals, signals)
                 if self._agent_pid is not None:
                     nursery.start_soon(self._watch_agent, self._agent_pid)
-                if self._settings.watch_transcript_s and self._dialect.interrupts_in_transcript:
+                transcript = self._dialect.transcript
+                if self._settings.watch_transcript_s and transcript is not None:
                     nursery.start_soon(
                         watch_transcript,
+                        transcript,
                         self._settings.watch_transcript_s,
                         self._transcript,
                         self._interrupted,

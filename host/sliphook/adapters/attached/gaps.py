@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Final
 
 import trio
 
-INTERRUPTED: Final = "[Request interrupted by user"
+from sliphook.adapters.dialects.transcript import Transcript
+
 _MOST_BYTES: Final = 1024 * 1024
 _POLL_S: Final = 1.0
 
@@ -55,34 +55,8 @@ class Tail:
         return info.st_size if stat.S_ISREG(info.st_mode) else None
 
 
-def is_interrupt(line: bytes) -> bool:
-    """Whether a line of Claude Code's transcript says that the person has stopped it."""
-    if INTERRUPTED.encode() not in line:
-        return False
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(entry, dict) or cast("dict[str, Any]", entry).get("type") != "user":
-        return False
-    message: Any = cast("dict[str, Any]", entry).get("message")
-    content: Any = (
-        cast("dict[str, Any]", message).get("content") if isinstance(message, dict) else None
-    )
-    # a list: what the person wrote is a text, and a tool's result is no part of type `text`
-    if not isinstance(content, list):
-        return False
-    return any(_says_so(part) for part in cast("list[object]", content))
-
-
-def _says_so(part: object) -> bool:
-    if not isinstance(part, dict):
-        return False
-    fields = cast("dict[str, Any]", part)
-    return fields.get("type") == "text" and str(fields.get("text")).startswith(INTERRUPTED)
-
-
 async def watch_transcript(
+    transcript: Transcript,
     every_s: float,
     where: Callable[[], str | None],
     interrupted: Callable[[], Awaitable[None]],
@@ -90,6 +64,7 @@ async def watch_transcript(
     """Tell of each interrupt that the transcript shows.
 
     Args:
+        transcript: what its lines look like.
         every_s: seconds from look to look.
         where: the file, while a turn is open; None: nothing is looked for.
         interrupted: told of each.
@@ -101,7 +76,7 @@ async def watch_transcript(
             tail = None
         elif tail is None or tail.path != path:
             tail = Tail(path)
-        elif any(is_interrupt(line) for line in tail.lines()):
+        elif any(transcript.tells_interrupt(line) for line in tail.lines()):
             await interrupted()
         await trio.sleep(every_s)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -83,7 +84,7 @@ class Room:
 
     async def take(self, told: Happening) -> HookAnswer:
         """One hook of the agent, and what it is answered."""
-        self.transcript_path = told.transcript_path or self.transcript_path
+        self.transcript_path = told.transcript_path or self.transcript_path or self._place(told)
         answer = await self._take(told)
         if isinstance(told, SessionEnded):
             return answer
@@ -109,6 +110,9 @@ class Room:
                 turn = await self._turn_of(told)
                 call = self._calls.that_waits(told)
                 self._prompts.permission(turn, f"Run {told.tool_name}?", call)
+            case ToolDone(status="interrupted"):
+                if self._calls.has(told):  # else its end was found in another way
+                    await self.interrupt("agent_told")
             case ToolDone():
                 self._prompts.answered(True)
                 return self._or_end(await self._calls.end(told))
@@ -324,6 +328,12 @@ class Room:
                 usage=usage,
                 duration_ms=None,
             )
+
+    def _place(self, told: Happening) -> str | None:
+        """Where the transcript is, if the agent does not tell."""
+        transcript = self._dialect.transcript
+        found = transcript.of_session(told.session_id) if transcript is not None else None
+        return str(Path.home() / found) if found is not None else None
 
     def _takes_context(self, told: Happening) -> bool:
         entries = ("session_start", "user_prompt_submit", "post_tool_call", "subagent_start")

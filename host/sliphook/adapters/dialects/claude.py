@@ -27,9 +27,23 @@ from .told import (
     TurnFailed,
 )
 from .toolnames import CLAUDE, ToolNames
+from .transcript import Transcript
 
 MAX_BATCH: Final = 1_000
 """Calls of a batch that are read."""
+
+_INTERRUPTED: Final = "[Request interrupted by user"
+
+
+def _is_interrupt(line: Fields) -> bool:
+    if line.raw("type") != "user":
+        return False
+    # a list: what the person wrote is a text, and a tool's result is no part of type `text`
+    parts = line.fields("message").objects("content", MAX_BATCH)
+    return any(
+        part.raw("type") == "text" and (part.text("text") or "").startswith(_INTERRUPTED)
+        for part in parts
+    )
 
 
 def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -311,5 +325,5 @@ DIALECT: Final = Dialect(
     turns=("UserPromptSubmit", "Stop", "StopFailure"),
     guards=MappingProxyType({"PreToolUse": UNREACHED, "UserPromptSubmit": UNREACHED}),
     environment=("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"),
-    interrupts_in_transcript=True,
+    transcript=Transcript(mark=_INTERRUPTED.encode(), interrupt=_is_interrupt),
 )

@@ -23,10 +23,15 @@ from .told import (
     TurnFailed,
 )
 from .toolnames import COPILOT, ToolNames
+from .transcript import Transcript
 
 _EXIT_CODE: Final = re.compile(r"exit code (-?\d{1,10})>?\s*\Z")
 _TAIL_CHARS: Final = 200
 """Where a shell's result has the exit code."""
+
+
+def _is_interrupt(line: Fields) -> bool:
+    return line.text("type") == "abort"
 
 
 def _post_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -146,7 +151,7 @@ _ENTRIES: Final = (
     DialectEntry(
         ours="agent_loop_stopped",
         how="approximate",
-        limits="No hook tells of it; found at the next event of the session.",
+        limits="No hook tells of it. Found in the transcript file, else at the next event.",
     ),
     DialectEntry(
         ours="submission_end",
@@ -244,4 +249,9 @@ DIALECT: Final = Dialect(
         }
     ),
     environment=("COPILOT_PROJECT_DIR", "COPILOT_CLI"),
+    transcript=Transcript(
+        mark=b'"abort"',
+        interrupt=_is_interrupt,
+        path=".copilot/session-state/{session_id}/events.jsonl",
+    ),
 )

@@ -13,6 +13,7 @@ from .answer import HookAnswer, HookReply
 from .reading import Fields, WrongField
 from .told import Happening, Misread, Prompted, ToolAsked
 from .toolnames import ToolNames
+from .transcript import Transcript
 
 How = Literal["exact", "approximate", "impossible"]
 
@@ -137,7 +138,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         turns: the events without which no turn can be kept.
         guards: what the client says, by event, when a guard could not be asked.
         environment: the variables of the agent that the daemon may have.
-        interrupts_in_transcript: its transcript tells of interrupts that no hook tells of.
+        transcript: tells of interrupts that no hook tells of; None if it does not.
     """
 
     name: str
@@ -153,7 +154,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[str, ...]
     guards: Mapping[str, HookReply]
     environment: tuple[str, ...] = ()
-    interrupts_in_transcript: bool = False
+    transcript: Transcript | None = None
 
     def entry(self, ours: str) -> DialectEntry:
         """The entry of that name of our catalogue."""

@@ -25,6 +25,7 @@ from .told import (
     ToolDone,
 )
 from .toolnames import GEMINI, ToolNames
+from .transcript import Transcript
 
 MAX_MESSAGES: Final = 10_000
 """Messages of a model call that are read."""
@@ -32,6 +33,12 @@ MAX_MESSAGES: Final = 10_000
 _FAILED: Final = re.compile(r"^Exit Code: -?[1-9]", re.MULTILINE)
 _TAIL_CHARS: Final = 500
 """Where a shell's result has the exit code."""
+_CANCELLED: Final = re.compile(r"(<untrusted_context>\s*)?Command was cancelled by user before")
+"""How a shell's result begins if the person has stopped it; else there is a heading."""
+
+
+def _is_interrupt(line: Fields) -> bool:
+    return line.text("type") == "info" and line.text("content") == "Request cancelled."
 
 
 def _after_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -42,7 +49,9 @@ def _after_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
         of_shell and _FAILED.search(content[-_TAIL_CHARS:]) is not None
     )
     done = shape.tool_done(event, fields, tools, fields.raw("tool_response"), failed=failed)
-    return msgspec.structs.replace(done, content=content)
+    cancelled = of_shell and _CANCELLED.match(content) is not None
+    status = "interrupted" if cancelled else done.status
+    return msgspec.structs.replace(done, content=content, status=status)
 
 
 def _before_model(event: str, fields: Fields, tools: ToolNames) -> Happening:
@@ -123,7 +132,7 @@ def _cannot_take_away(told: ToolAsked, answer: HookAnswer) -> str | None:
 
 
 _NOT_SEEN: Final = never("Gemini CLI's documents have it; when tried, it did nothing.")
-_NEXT_EVENT: Final = "No hook tells of it; found at the next event of the session."
+_IN_TRANSCRIPT: Final = "No hook tells of it. Found in the transcript file, else at the next event."
 
 _ENTRIES: Final = (
     DialectEntry(
@@ -212,7 +221,7 @@ _ENTRIES: Final = (
     DialectEntry(
         ours="stop", how="exact", theirs=("AfterAgent",), answers={"continue_with": EXACT}
     ),
-    DialectEntry(ours="agent_loop_stopped", how="approximate", limits=_NEXT_EVENT),
+    DialectEntry(ours="agent_loop_stopped", how="approximate", limits=_IN_TRANSCRIPT),
     DialectEntry(
         ours="submission_end",
         how="impossible",
@@ -282,4 +291,5 @@ DIALECT: Final = Dialect(
     turns=("BeforeAgent", "AfterAgent"),
     guards=MappingProxyType({"BeforeTool": UNREACHED, "BeforeAgent": UNREACHED}),
     environment=("GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD"),
+    transcript=Transcript(mark=b"Request cancelled.", interrupt=_is_interrupt),
 )
