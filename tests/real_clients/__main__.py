@@ -2,7 +2,8 @@
 
     python -m tests.real_clients [AGENT] [SCENARIO] ...
 
-npm installs the agents. All else is done in a network namespace that has loopback only.
+npm installs the agents, in the versions of `package-lock.json`. All else is done in a network
+namespace that has loopback only.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import traceback
 from pathlib import Path
 
 from . import scenarios
-from .clients import CLIENTS, install
+from .clients import CLIENTS, ClientsMissing, install
 from .world import opened
 
 _INSIDE = "SLIPHOOK_NO_NETWORK"
+_UNSHARE = ["unshare", "--net", "--map-root-user"]
 
 
 def main(words: list[str]) -> int:
@@ -30,17 +32,27 @@ def main(words: list[str]) -> int:
         print(f"there is no {', '.join(sorted(unknown))}; there is {', '.join(sorted(known))}")
         return 2
     if _INSIDE not in os.environ:
-        install()
+        try:
+            install()
+            _try_namespace()
+        except ClientsMissing as error:
+            print(f"nothing was tried: {error}")
+            return 1
         inside = 'ip link set lo up && exec "$@"'
         again = [sys.executable, "-m", "tests.real_clients", *words]
-        unshare = ["unshare", "--net", "--map-root-user", "sh", "-c", inside, "sh", *again]
-        return subprocess.run(unshare, env={**os.environ, _INSIDE: "1"}, check=False).returncode
+        words = [*_UNSHARE, "sh", "-c", inside, "sh", *again]
+        return subprocess.run(words, env={**os.environ, _INSIDE: "1"}, check=False).returncode
     base = Path(tempfile.mkdtemp(prefix="sh-", dir="/tmp"))  # a socket's path has to be short
     failed = 0
     for agent, client in CLIENTS.items():
         for name, (run, agents) in scenarios.ALL.items():
             wanted = all(one in (agent, name) for one in words) or {agent, name} <= set(words)
             if agent not in agents or not wanted:
+                continue
+            label = f"{client.name} {client.version}"
+            if name in scenarios.ON_SCREEN and shutil.which("tmux") is None:
+                failed += 1
+                print(f"{label:20}  {name:14}  NOT TRIED: tmux is missing", flush=True)
                 continue
             begun_s = time.monotonic()
             said = "ok"
@@ -52,11 +64,21 @@ def main(words: list[str]) -> int:
                 failed += 1
                 said = f"FAILED, see {folder}\n{traceback.format_exc()}"
             took_s = time.monotonic() - begun_s
-            label = f"{client.name} {client.version}"
             print(f"{label:20}  {name:14}  {took_s:5.1f} s  {said}", flush=True)
     if not failed:
         shutil.rmtree(base, ignore_errors=True)
     return int(failed > 0)
+
+
+def _try_namespace() -> None:
+    """Raises ClientsMissing if the agents could reach a network."""
+    try:
+        words = [*_UNSHARE, "ip", "link", "set", "lo", "up"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ClientsMissing(f"without unshare the agents could reach a network: {error}") from None
+    if done.returncode != 0:
+        raise ClientsMissing(f"no namespace without a network here: {done.stderr.strip()}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -14,9 +15,17 @@ import msgspec
 from sliphook.adapters.dialects.known import DIALECTS
 
 FOLDER: Final = Path(__file__).parents[2] / ".real-clients"
+_HERE: Final = Path(__file__).parent
+_INSTALL_S: Final = 1800.0
 _MODULES: Final = FOLDER / "node_modules"
-_TRIPLE: Final = "x86_64-unknown-linux-musl"
-_KEY: Final = "made-up-key-for-loopback"
+_MACHINE: Final = "arm64" if platform.machine() in ("aarch64", "arm64") else "x64"
+_TRIPLE: Final = "aarch64" if _MACHINE == "arm64" else "x86_64"
+KEY: Final = "made-up-key-for-loopback"
+"""What each agent takes for the key of its model."""
+
+
+class ClientsMissing(Exception):
+    """The agents cannot be had here; str() says why."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +33,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: of its dialect.
-        package: of npm.
         words: the program.
         prompt: the words that go before a prompt, for a run without a screen.
+        screen: the words for a run with one.
+        ready: what the screen shows when a prompt can be typed.
+        stop: the keys by which a person stops it.
+        leave: the command by which a person leaves it.
         shell, command: the model's name of the shell tool, and of its argument.
         environment: from the model's address.
         set_up: writes what it needs into its home, besides the hooks.
@@ -35,9 +47,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    package: str
     words: tuple[str, ...]
     prompt: tuple[str, ...]
+    screen: tuple[str, ...]
+    ready: str
+    stop: tuple[str, ...] = ("Escape",)
+    leave: str = "/exit"
     shell: str
     command: str = "command"
     environment: Callable[[str], Mapping[str, str]]
@@ -56,6 +71,16 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         if self.command == "command" and self.name != "gemini":
             arguments["description"] = "a command"
         return f"TOOL {self.shell} {json.dumps(arguments)}"
+
+
+def _claude(home: Path, url: str) -> None:
+    known = {
+        "hasCompletedOnboarding": True,
+        "bypassPermissionsModeAccepted": True,
+        "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+        "projects": {str(home / "project"): {"hasTrustDialogAccepted": True}},
+    }
+    (home / ".claude.json").write_text(json.dumps(known))
 
 
 def _codex(home: Path, url: str) -> None:
@@ -83,52 +108,64 @@ def _gemini(home: Path, url: str) -> None:
     (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
 
 
+def _copilot(home: Path, url: str) -> None:
+    (home / ".copilot").mkdir(exist_ok=True)
+    trusted = {"trusted_folders": [str(home / "project")]}
+    (home / ".copilot" / "config.json").write_text(json.dumps(trusted))
+
+
 CLIENTS: Final = {
     client.name: client
     for client in (
         Client(
             name="claude-code",
-            package="@anthropic-ai/claude-code",
-            words=(str(_MODULES / "@anthropic-ai/claude-code-linux-x64/claude"),),
+            words=(str(_MODULES / f"@anthropic-ai/claude-code-linux-{_MACHINE}/claude"),),
             prompt=("--dangerously-skip-permissions", "-p"),
+            screen=("--dangerously-skip-permissions",),
+            ready="bypass permissions on",
             shell="Bash",
             environment=lambda url: {
                 "ANTHROPIC_BASE_URL": url,
-                "ANTHROPIC_API_KEY": _KEY,
+                "ANTHROPIC_API_KEY": KEY,
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "DISABLE_AUTOUPDATER": "1",
                 "ENABLE_TOOL_SEARCH": "false",
                 "IS_SANDBOX": "1",
             },
+            set_up=_claude,
             child=("Agent", {"description": "count", "subagent_type": "general-purpose"}),
         ),
         Client(
             name="codex",
-            package="@openai/codex",
             words=(
                 str(
-                    _MODULES / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+                    _MODULES / f"@openai/codex-linux-{_MACHINE}/vendor"
+                    f"/{_TRIPLE}-unknown-linux-musl/bin/codex"
                 ),
             ),
             prompt=(
                 *("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"),
                 *("-s", "danger-full-access"),
             ),
+            screen=("--dangerously-bypass-hook-trust", "-s", "danger-full-access"),
+            ready="Ask Codex to do anything",
             shell="exec_command",
             command="cmd",
-            environment=lambda url: {"FAKE_KEY": _KEY},
+            environment=lambda url: {"FAKE_KEY": KEY},
             set_up=_codex,
             child=("spawn_agent", {}),
             task="message",
         ),
         Client(
             name="gemini",
-            package="@google/gemini-cli",
             words=("node", str(_MODULES / "@google/gemini-cli/bundle/gemini.js")),
             prompt=("-m", "fake-model", "--yolo", "-p"),
+            screen=("-m", "fake-model", "--yolo"),
+            ready="Type your message",
+            leave="/quit",
             shell="run_shell_command",
             environment=lambda url: {
-                "GEMINI_API_KEY": _KEY,
+                "GEMINI_API_KEY": KEY,
                 "GOOGLE_GEMINI_BASE_URL": url,
                 "GEMINI_CLI_NO_RELAUNCH": "true",
                 "GEMINI_CLI_TRUST_WORKSPACE": "true",
@@ -137,33 +174,46 @@ CLIENTS: Final = {
         ),
         Client(
             name="copilot",
-            package="@github/copilot",
-            words=(str(_MODULES / "@github/copilot-linux-x64/copilot"),),
+            words=(str(_MODULES / f"@github/copilot-linux-{_MACHINE}/copilot"),),
             prompt=("--allow-all-tools", "--allow-all-paths", "-p"),
+            screen=("--allow-all-tools", "--allow-all-paths"),
+            ready="/ commands",
+            stop=("Escape", "Escape"),
             shell="bash",
             environment=lambda url: {
                 "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
                 "COPILOT_PROVIDER_TYPE": "openai",
-                "COPILOT_PROVIDER_API_KEY": _KEY,
+                "COPILOT_PROVIDER_API_KEY": KEY,
                 "COPILOT_MODEL": "fake-model",
                 "COPILOT_OFFLINE": "true",
                 "COPILOT_AUTO_UPDATE": "false",
             },
+            set_up=_copilot,
         ),
     )
 }
 
 
 def install() -> None:
-    """Have npm get all of them, each in the version of its table."""
-    wanted = [f"{client.package}@{client.version}" for client in CLIENTS.values()]
+    """Have npm get all of them, as `package-lock.json` names them.
+
+    Raises:
+        ClientsMissing: it cannot.
+    """
     stamp = FOLDER / "installed"
-    if stamp.exists() and stamp.read_text() == "\n".join(wanted):
+    lock = (_HERE / "package-lock.json").read_text()
+    if stamp.exists() and stamp.read_text() == lock:
         return
     npm = shutil.which("npm")
-    assert npm is not None, "npm is missing"
-    print(f"Installing {', '.join(wanted)} into {FOLDER} ...", flush=True)
+    if npm is None:
+        raise ClientsMissing("npm is missing, which gets the agents")
+    print(f"npm gets the agents into {FOLDER}, 1 GB ...", flush=True)
     FOLDER.mkdir(exist_ok=True)
-    options = ["--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--prefix", str(FOLDER)]
-    subprocess.run([npm, "install", *options, *wanted], check=True, timeout=900)
-    stamp.write_text("\n".join(wanted))
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(_HERE / name, FOLDER)
+    words = [npm, "ci", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
+    try:
+        subprocess.run(words, cwd=FOLDER, check=True, timeout=_INSTALL_S)
+    except subprocess.SubprocessError as error:
+        raise ClientsMissing(f"npm could not get the agents: {error}") from None
+    stamp.write_text(lock)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
-from tests.adapters.attached.fake_agent import wait_for
+from tests.adapters.attached.fake_agent import daemons, wait_for
+from tests.adapters.dialects.recorded import payload
 
-from .world import World
+from .clients import KEY
+from .world import World, children
 
 _KILL: Final = """
 import os, signal, sys
@@ -142,13 +145,128 @@ def mcp(world: World) -> None:
     assert "from-mcp" not in world.asked
 
 
+def interrupt(world: World) -> None:
+    """The person stops the agent over a call, then goes on with a second turn, then leaves."""
+    with world.on_screen() as screen:
+        world.prompt(screen, world.client.call("tail -f /dev/null"))
+        wait_for(lambda: "pre_tool_call" in world.guard.names())
+        # nothing else is told meanwhile: the next prompt would tell, too
+        screen.insists(*world.client.stop, until=lambda: "turn_end" in world.guard.names())
+        names = world.guard.names()
+        assert names[-3:] == ["agent_loop_stopped", "post_tool_call", "turn_end"], names
+        assert world.told("agent_loop_stopped")[0]["reason"] == "user_stop"
+        assert [status for _, status in world.posts()] == ["cancelled"], world.posts()
+        assert world.told("turn_end")[0]["outcome"] == "interrupted"
+        screen.shows(world.client.ready)
+        world.prompt(screen, world.client.call("echo the-second-turn"))
+        wait_for(lambda: world.guard.names().count("turn_end") == 2)
+        assert world.told("turn_end")[1]["outcome"] == "completed"
+        assert [status for _, status in world.posts()] == ["cancelled", "ok"], world.posts()
+        screen.shows(world.client.ready)
+        screen.write(world.client.leave)
+        screen.insists("Enter", until=lambda: "session_end" in world.guard.names())
+    world.awaits_end()
+    turns = [one["turn_id"] for one in world.told("turn_start")]
+    assert len(set(turns)) == 2, turns
+    assert world.told("session_end")[0]["reason"] == "exit"
+    world.check_pairs()
+
+
+def no_compiler(world: World) -> None:
+    """The client in Python: what it costs is said, and all else is the same."""
+    said = world.sliphook("attach", world.client.name, "--yes", path="/nowhere")
+    assert "no C compiler works here" in said, said
+    session(world)
+
+
+def trust(world: World) -> None:
+    """The agent's key is in no process of ours; the socket and its folder are the user's alone."""
+    process = world.start(world.client.call("tail -f /dev/null"))
+    try:
+        wait_for(lambda: "pre_tool_call" in world.guard.names() or process.poll() is not None)
+        agent = Path(f"/proc/{process.pid}/environ").read_bytes()
+        assert KEY.encode() in agent, "the agent itself has its key"
+        [daemon] = daemons(world.runtime)
+        ours = [daemon, *children(daemon)]
+        assert len(ours) >= 2, "the daemon and the guard"
+        for pid in ours:
+            assert KEY.encode() not in Path(f"/proc/{pid}/environ").read_bytes(), pid
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            assert b"SCRIPT" not in words, words
+        folder = world.runtime / "sliphook"
+        modes = [one.stat().st_mode & 0o777 for one in (folder, *folder.glob("*.sock"))]
+        assert modes == [0o700, 0o600], modes
+    finally:
+        world.kill(process)
+    world.awaits_end()
+
+
+def by_hand(world: World) -> None:
+    """`sliphook hook`: a call put to the daemon of a session that is open, and explained."""
+    folder, sample = {
+        "claude-code": ("claude-code", "PreToolUse"),
+        "codex": ("codex", "PreToolUse"),
+        "gemini": ("gemini-cli", "BeforeTool"),
+        "copilot": ("copilot-cli", "preToolUse"),
+    }[world.client.name]
+    fields = payload(folder, sample)
+    process = world.start(world.client.call("tail -f /dev/null"))
+    try:
+        wait_for(lambda: "pre_tool_call" in world.guard.names() or process.poll() is not None)
+        [key] = {one["session_key"] for one in world.told("pre_tool_call")}
+        of_session = "sessionId" if "sessionId" in fields else "session_id"
+        of_call = "toolArgs" if "toolArgs" in fields else "tool_input"
+        fields |= {of_session: key.partition(":")[2], of_call: {"command": "rm -rf build"}}
+        stdin = json.dumps(fields)
+        said = world.sliphook("hook", world.client.name, sample, stdin=stdin)
+        assert "no whole trees" in said, said
+        assert len(daemons(world.runtime)) == 1
+        explained = world.sliphook("hook", world.client.name, sample, "--explain", stdin=stdin)
+        assert json.loads(explained)["fires"][0] == "pre_tool_call", explained
+    finally:
+        world.kill(process)
+    world.awaits_end()
+
+
+def hostile(world: World) -> None:
+    """Plugins that flood, hang and crash: open ones change nothing, a closed one denies."""
+    world.plugin("flooder", "while True: raw(b'{' * 65536)", on_failure="open")
+    world.plugin("crasher", "os._exit(1)", on_failure="open")
+    world.plugin(
+        "hanger",
+        "if 'hang' in str(params.get('arguments')): time.sleep(3600)",
+        on_failure="closed",
+        timeout_s=1.0,
+    )
+    call = world.client.call
+    (world.project / "here").touch()
+    code = world.run(call("echo one"), call("echo a-secret"), call("rm here; echo hang"))
+    assert code == 0, world.out[-600:]
+    world.awaits_end()
+    assert (world.project / "here").exists()
+    statuses = [status for _, status in world.posts()]
+    assert statuses == ["ok", "ok", "denied"], world.posts()
+    assert "it-was-hidden" in world.asked
+    world.check_pairs()
+
+
+_EACH: Final = ("claude-code", "codex", "gemini", "copilot")
+
 ALL: Final[dict[str, tuple[Callable[[World], None], tuple[str, ...]]]] = {
-    "session": (session, ("claude-code", "codex", "gemini", "copilot")),
-    "prompt-denied": (prompt_denied, ("claude-code", "codex", "gemini", "copilot")),
-    "plugin-killed": (plugin_killed, ("claude-code", "codex", "gemini", "copilot")),
-    "daemon-killed": (daemon_killed, ("claude-code", "codex", "gemini", "copilot")),
-    "agent-killed": (agent_killed, ("claude-code", "codex", "gemini", "copilot")),
+    "session": (session, _EACH),
+    "prompt-denied": (prompt_denied, _EACH),
+    "interrupt": (interrupt, _EACH),
+    "plugin-killed": (plugin_killed, _EACH),
+    "daemon-killed": (daemon_killed, _EACH),
+    "agent-killed": (agent_killed, _EACH),
+    "hostile": (hostile, _EACH),
+    "no-compiler": (no_compiler, _EACH),
+    "trust": (trust, _EACH),
+    "by-hand": (by_hand, _EACH),
     "child": (child, ("claude-code", "codex")),
     "mcp": (mcp, ("claude-code",)),
 }
 """Each scenario with the agents that have what it is about."""
+
+ON_SCREEN: Final = frozenset({"interrupt"})
+"""Scenarios that need tmux."""

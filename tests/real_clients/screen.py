@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,8 @@ from tests.programs import WAIT_S
 
 _COLUMNS: Final = "160"
 _LINES: Final = "50"
+_BETWEEN_KEYS_S: Final = 0.3
+_AGAIN_S: Final = 3.0
 
 
 class Screen:
@@ -56,9 +59,23 @@ class Screen:
         """Type a text."""
         self._do("send-keys", "-l", "--", text)
 
-    def press(self, *keys: str) -> None:
-        """Press keys, by tmux's names."""
-        self._do("send-keys", *keys)
+    def insists(self, *keys: str, until: Callable[[], bool]) -> None:
+        """Press keys one after the other, by tmux's names; again if nothing comes of it.
+
+        A program may lose a key: it takes those that come together for a pasted text.
+        """
+        next_s = 0.0
+
+        def done() -> bool:
+            nonlocal next_s
+            if time.monotonic() >= next_s:
+                for key in keys:
+                    self._do("send-keys", key)
+                    time.sleep(_BETWEEN_KEYS_S)
+                next_s = time.monotonic() + _AGAIN_S
+            return until()
+
+        wait_for(done)
 
     def close(self) -> None:
         """End the program, if it runs."""

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.adapters.attached.fake_agent import daemons, daemons_end, wait_for
-from tests.programs import EVERYTHING, WAIT_S, Program, Workshop
+from tests.programs import EVERYTHING, WAIT_S, Program, Workshop, case_of
 
 from .clients import Client
 from .model import Model
+from .screen import Screen
 
 _GUARD = """
 import os, re, signal
@@ -82,19 +83,48 @@ class World:
         self.sliphook("install", str(self.guard.path), "--yes")
         self.sliphook("attach", client.name, "--yes")
 
-    def sliphook(self, *words: str) -> str:
-        """Run the command line; returns what it prints."""
+    def plugin(self, name: str, on: str, **subscription: Any) -> None:
+        """Install another plugin: what it does when it is asked about a tool call."""
+        subscriptions = [{"event": "pre_tool_call", **subscription}]
+        body = case_of("hook/pre_tool_call", on)
+        program = Workshop(self.home).program(name, subscriptions=subscriptions, on=body)
+        self.sliphook("install", str(program.path), "--yes")
+        self.sliphook("attach", self.client.name, "--yes")
+
+    def sliphook(self, *words: str, stdin: str = "", path: str | None = None) -> str:
+        """Run the command line; returns what it prints. `path`: another PATH."""
         done = subprocess.run(
             [sys.executable, "-m", "sliphook", *words],
-            env=self.environment,
+            env=self.environment | ({} if path is None else {"PATH": path}),
             cwd=self.project,
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=WAIT_S,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return done.stdout + done.stderr
+
+    @contextmanager
+    def on_screen(self) -> Generator[Screen]:
+        """The agent with a screen, ready for a prompt."""
+        words = [*self.client.words, *self.client.screen]
+        screen = Screen(words, self.environment, self.project, self.home / "tmux")
+        try:
+            screen.shows(self.client.ready)
+            yield screen
+        finally:
+            (self.home / "screen").write_text(screen.text)
+            screen.close()
+
+    def prompt(self, screen: Screen, *steps: str) -> None:
+        """Type a script and send it; returns when the agent has told of it."""
+        before = self.guard.names().count("user_prompt_submit")
+        screen.write(f"SCRIPT: {' '.join(steps)}")
+        screen.insists(
+            "Enter", until=lambda: self.guard.names().count("user_prompt_submit") > before
+        )
 
     def start(
         self, *steps: str, more: tuple[str, ...] = (), text: str = ""
@@ -165,6 +195,13 @@ class World:
             ("session_start", "session_end"),
         ):
             assert names.count(begin) == names.count(end), (begin, names)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, and those that they have."""
+    by_task = [one.read_text().split() for one in Path(f"/proc/{pid}/task").glob("*/children")]
+    own = [int(child) for listed in by_task for child in listed]
+    return [found for child in own for found in (child, *children(child))]
 
 
 @contextmanager
