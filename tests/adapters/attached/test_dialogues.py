@@ -191,7 +191,10 @@ def test_an_interrupt_that_a_result_tells(
 ) -> None:
     guard = install(subscriptions=SUBSCRIPTIONS, on=GUARD)
     agent = agents(client, name="gemini-cli")
-    said = {"tool_name": "run_shell_command", "tool_input": {"command": "sleep 40"}}
+    said: dict[str, Any] = {
+        "tool_name": "run_shell_command",
+        "tool_input": {"command": "sleep 40"},
+    }
     agent.hook("BeforeAgent", prompt="go")
     agent.hook("BeforeTool", closed=True, **said)
     response = {"llmContent": "Command was cancelled by user before it could complete."}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,17 @@ def answers_of(ours: str) -> set[str]:
 
 def test_the_agents() -> None:
     assert list(DIALECTS) == ["claude-code", "codex", "gemini", "copilot", "cursor"]
+
+
+def test_each_was_tried_with_the_version_that_real_clients_gets() -> None:
+    lock = Path(__file__).parents[2] / "real_clients" / "package-lock.json"
+    packages = json.loads(lock.read_text(encoding="utf-8"))["packages"][""]["dependencies"]
+    assert packages == {
+        "@anthropic-ai/claude-code": DIALECTS["claude-code"].seen,
+        "@github/copilot": DIALECTS["copilot"].seen,
+        "@google/gemini-cli": DIALECTS["gemini"].seen,
+        "@openai/codex": DIALECTS["codex"].seen,
+    }
 
 
 @EVERY
