@@ -123,7 +123,7 @@ class Calls:
 
     def has(self, told: OfTool) -> bool:
         """Whether the call is open."""
-        return self._find(told) is not None
+        return self._find(told, self._open) is not None
 
     async def end_batch(self, ends: Iterable[CallEnd]) -> None:
         """Calls of which no second hook came, although all of them are over: denied ones."""

@@ -49,9 +49,9 @@ def _after_tool(event: str, fields: Fields, tools: ToolNames) -> Happening:
         of_shell and _FAILED.search(content[-_TAIL_CHARS:]) is not None
     )
     done = shape.tool_done(event, fields, tools, fields.raw("tool_response"), failed=failed)
-    cancelled = of_shell and _CANCELLED.match(content) is not None
-    status = "interrupted" if cancelled else done.status
-    return msgspec.structs.replace(done, content=content, status=status)
+    if of_shell and _CANCELLED.match(content) is not None:
+        done = msgspec.structs.replace(done, status="interrupted")
+    return msgspec.structs.replace(done, content=content)
 
 
 def _before_model(event: str, fields: Fields, tools: ToolNames) -> Happening:
