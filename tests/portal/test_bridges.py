@@ -12,7 +12,7 @@ import pytest
 
 from sliphook import HostError, Interruption
 from sliphook.blocking import PluginHost
-from sliphook.testing import FakePlugin
+from sliphook.testing import FakePlugin, HostRefused
 from tests.docs.protocol_sentences.says import says
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S
@@ -497,6 +497,82 @@ def test_whether_anybody_hears_something(face: Face) -> None:
                 host.hears("pre_llm_call", include="message")
 
     face.run(story)
+
+
+@faces
+def test_whether_a_guard_would_be_asked(face: Face) -> None:
+    ear = FakePlugin("ear", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])
+    open_one = FakePlugin("open", subscriptions=[{"event": "pre_tool_call", "on_failure": "open"}])
+    guard = FakePlugin(
+        "guard",
+        subscriptions=[
+            {"event": "pre_tool_call", "match": {"tool_name": "ls"}, "on_failure": "open"},
+            {"event": "pre_tool_call", "match": {"tool_kind": "shell"}},
+            {"event": "pre_tool_call", "match": {"tool_name": "rm*", "origin": "agent"}},
+        ],
+    )
+
+    async def story() -> None:
+        async with face.block(face.host([ear, open_one, guard])) as host:
+
+            def guarded(tool_name: str, tool_kind: str | None) -> bool:
+                known = {"tool_name": tool_name, "tool_kind": tool_kind}
+                heard: bool = host.hears("pre_tool_call", closed=True, **known)
+                return heard
+
+            assert host.hears("pre_tool_call", closed=True)
+            assert guarded("sh", "shell")
+            assert guarded("sh", None)  # nobody knows what it does
+            assert not guarded("ls", "shell")
+            assert not guarded("cat", "read")
+            assert guarded("rmdir", "edit")  # its origin was not said
+            assert not host.hears("pre_llm_call", closed=True)
+            await face.got(host.disable("guard"))
+            assert host.hears("pre_tool_call")
+            assert not guarded("sh", "shell")
+
+    face.run(story)
+
+
+@faces
+def test_what_only_the_person_can_answer(face: Face) -> None:
+    """A plugin that may approve hears of it, and no answer of its counts."""
+    codes: list[int] = []
+    heard: list[str | None] = []
+
+    async def answers(asked: Any) -> None:
+        heard.append(asked.question_id)
+        here = {"session_id": asked.session_id, "question_id": asked.question_id}
+        with pytest.raises(HostRefused) as error:
+            await phone.ask("host/answer", **here, choice="allow")
+        codes.append(error.value.code)
+
+    phone = FakePlugin(
+        "phone",
+        hooks={"user_input_required": answers},
+        hears=["user_input_received"],
+        uses=["approve"],
+    )
+    found: list[tuple[bool, str, str]] = []
+
+    async def story() -> None:
+        async with (
+            face.block(face.host([phone])) as host,
+            face.block(host.session()) as session,
+            face.block(session.turn("x")) as turn,
+        ):
+            for person in (face.own(lambda _: False), None):
+                verdict = await face.got(
+                    turn.decide("question", "Go on?", person, person_only=True)
+                )
+                found.append((verdict.allowed, verdict.by, verdict.why))
+            await face.until(lambda: len(codes) == 2)
+
+    face.run(story)
+    assert found == [(False, "user", ""), (False, "none", "nobody can be asked")]
+    assert (heard, codes) == ([None, None], [-32602, -32602])
+    over = [(one.question_id, one.by) for one in phone.payloads("user_input_received")]
+    assert over == [(None, "user"), (None, "none")]
 
 
 @faces

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 
@@ -13,13 +15,14 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.model_servers import ModelServers
 from sliphook.plugin.overrides import recorded_manifest
+from sliphook.plugin.route import Route
 from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
 from sliphook.process.environment import is_given_to_all
 from sliphook.process.log_files import safe_name
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import CATALOGUE, Manifest
+from sliphook_sdk.protocol import CATALOGUE, Manifest, Payload
 
 
 def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
@@ -182,8 +185,14 @@ def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:
     return msgspec.structs.replace(subscriber, routes=routes)
 
 
-def is_heard(name: str, subscribers: Iterable[Subscriber], heavy: str | None) -> bool:
-    """Whether there is a subscription to a hook or event, with that heavy field if one is named.
+def is_heard(
+    name: str,
+    subscribers: Iterable[Subscriber],
+    heavy: str | None,
+    closed: bool,
+    known: Mapping[str, str | None],
+) -> bool:
+    """Whether there is a subscription to a hook or event that is meant; see `PluginHost.hears`.
 
     Raises:
         ValueError: there is no such hook or event, or it has no such heavy field.
@@ -193,10 +202,21 @@ def is_heard(name: str, subscribers: Iterable[Subscriber], heavy: str | None) ->
     if heavy is not None and heavy not in CATALOGUE[name].heavy:
         raise ValueError(f"{heavy!r} is no heavy field of {name}")
     return any(
-        heavy is None or heavy in route.include
+        (heavy is None or heavy in route.include) and (route.guards or not closed)
         for subscriber in subscribers
-        for route in subscriber.routes
+        for route in _may_take_part(subscriber.routes, known)
     )
+
+
+def _may_take_part(routes: Iterable[Route], known: Mapping[str, str | None]) -> Iterator[Route]:
+    """The subscriptions of one plugin of which the first match is one, as far as that is known."""
+    payload = cast("Payload", SimpleNamespace(**known))
+    for route in routes:
+        seen = tuple(one for one in route.patterns if one.field in known)
+        if msgspec.structs.replace(route, patterns=seen).matches(payload):
+            yield route
+            if len(seen) == len(route.patterns):
+                return
 
 
 def offers_on_record(specs: Iterable[PluginSpec], taken: ToolTable) -> list[ToolOffer]:

@@ -58,8 +58,7 @@ class PluginHost:
         on_log: takes what is logged of plugins: plugin, level, message; by default it goes to
             `logging`. The level tells whose line it is: `debug`, `info`, `warning` and `error` are
             the plugin's own log, `stderr` its stderr, and `host` is what the host says of it.
-        on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin,
-            message.
+        on_problem: takes one line for people if a plugin fails or is left out: plugin, message.
         providers: where models can be called, by the names that plugins may route calls to, with
             the servers' addresses; None: no server.
         reserved_tools: names of the agent's own tools.
@@ -69,8 +68,7 @@ class PluginHost:
         trace: where the messages are recorded, or None.
         spans: makes spans of sessions, turns, model calls, hooks and tool calls (see
             `sliphook.otel`), or None.
-        data_home: the folder of the plugins' own folders; by default
-            `$XDG_DATA_HOME/sliphook/data`.
+        data_home: where the plugins' own folders are; by default `$XDG_DATA_HOME/sliphook/data`.
         log_dir: the folder of the log files, one for each plugin; by default
             `$XDG_STATE_HOME/sliphook/logs`.
         open_wait_s: how long entering waits at most; by default a second more than a plugin may
@@ -293,17 +291,21 @@ class PluginHost:
         """The plugins' slash commands, in the order of installation."""
         return sorted(self._state.plugin_calls.commands(), key=place_among(self._crew.plugins))
 
-    def hears(self, name: str, *, include: str | None = None) -> bool:
+    def hears(
+        self, name: str, /, *, include: str | None = None, closed: bool = False, **known: str | None
+    ) -> bool:
         """Whether a plugin subscribes to a hook or event now: else its fields need not be made.
 
         Args:
             name: the hook or event.
             include: count those alone that ask for this heavy field, such as `messages`.
+            closed: count those alone that fail closed, for an agent that cannot ask them itself.
+            known: fields of the payload, for `match`; one that is not named fits.
 
         Raises:
             ValueError: there is no such hook or event, or it has no such heavy field.
         """
-        return is_heard(name, self._state.subscribers(name), include)
+        return is_heard(name, self._state.subscribers(name), include, closed, known)
 
     def interrupt_from_thread(
         self,

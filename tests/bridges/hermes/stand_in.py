@@ -12,15 +12,66 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from sliphook.blocking import Interrupted
 from sliphook.bridges.hermes.bridge import Bridge
 from sliphook.bridges.hermes.seams import HOOKS, MIDDLEWARE
 from sliphook.testing import FakePlugin
+from tests.programs import EVERYTHING
+
+SHELL = ("call-1", "shell", {"command": "ls"})
+
+
+def probe(
+    *, replacing: Iterable[str] = (), closed: Iterable[str] = (), **fields: Any
+) -> FakePlugin:
+    """Hears everything.
+
+    Args:
+        replacing: the hooks in which it may replace.
+        closed: the hooks at which it fails closed, beside tool calls.
+        fields: more of the plugin.
+    """
+    heard = [
+        {
+            "event": event,
+            "subagents": True,
+            "replaces": event in replacing,
+            **({"on_failure": "closed"} if event in closed else {}),
+        }
+        for event in EVERYTHING
+    ]
+    return FakePlugin("probe", subscriptions=heard, recorded=True, **fields)
+
+
+def observer() -> FakePlugin:
+    """Hears everything, and guards nothing."""
+    heard = [{"event": event, "subagents": True} for event in EVERYTHING]
+    heard = [
+        {**one, "on_failure": "open"} if one["event"] == "pre_tool_call" else one for one in heard
+    ]
+    return FakePlugin("observer", subscriptions=heard, recorded=True)
+
+
+def deny(_: Any) -> dict[str, str]:
+    return {"decision": "deny", "reason": "not today"}
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("a fault of the bridge")
+
+
+def interrupted(*_: Any, **__: Any) -> Any:
+    raise Interrupted("the turn was interrupted")
+
+
+def turns(plugin: FakePlugin) -> list[str]:
+    return [one.outcome for one in plugin.payloads("turn_end")]
 
 
 class Downstream(Exception):

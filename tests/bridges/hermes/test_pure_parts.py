@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from sliphook.bridges import hermes as bridge
-from sliphook.bridges.hermes import messages, tool_results
+from sliphook.bridges.hermes import tool_results
 from sliphook.bridges.hermes.catalogue import ABILITY_ROWS, CATALOGUE_ROWS
 from sliphook.bridges.hermes.reasons import REASONS, why_interrupted
 from sliphook.bridges.hermes.seams import DoesNotFit, check_names, wrap_agent, wrap_runs
 from sliphook.installed import Installed
 from sliphook.registry import Broken
 from sliphook.testing import FakePlugin
-from sliphook_sdk.protocol import CATALOGUE, Message, ModelTool, ToolCallRequest
+from sliphook_sdk.protocol import CATALOGUE
 from tests.bridges.hermes.stand_in import Context, modules
 
 GONE = Broken("guard", Path("guard.toml"), "its file is gone")
@@ -45,73 +45,6 @@ def test_reasons_are_words(message: str | None) -> None:
 @pytest.mark.parametrize("message", ["", "Stop requested!", "received signal 15 or so", 7, b"x"])
 def test_a_text_of_the_users_is_no_reason(message: object) -> None:
     assert why_interrupted(message) == ("new_message", "new_message")
-
-
-RAW: list[dict[str, Any]] = [
-    {"role": "system", "content": "be good"},
-    {"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image_url"}]},
-    {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {"id": "1", "type": "function", "function": {"name": "sh", "arguments": '{"a":1}'}}
-        ],
-    },
-    {"role": "tool", "content": "done", "tool_call_id": "1"},
-]
-
-
-def test_messages_are_read() -> None:
-    assert [messages.message_of(raw) for raw in RAW] == [
-        Message(role="system", content="be good"),
-        Message(role="user", content="look"),
-        Message(
-            role="assistant",
-            content=None,
-            tool_calls=[ToolCallRequest(call_id="1", name="sh", arguments={"a": 1})],
-        ),
-        Message(role="tool", content="done", call_id="1"),
-    ]
-
-
-def test_what_plugins_left_alone_stays_as_it_was() -> None:
-    before = [messages.message_of(raw) for raw in RAW]
-    after = [before[0], Message(role="user", content="other"), *before[2:]]
-    put = messages.put_back(RAW, before, after)
-    assert put == [RAW[0], {"role": "user", "content": "other"}, RAW[2], RAW[3]]
-
-
-def test_changed_tools_are_put_back() -> None:
-    raw = {"type": "function", "function": {"name": "a", "parameters": {}}, "strict": True}
-    before = [messages.tool_of(raw)]
-    added = ModelTool(name="b", description="", input_schema={})
-    assert messages.tools_put_back([raw], before, [*before, added]) == [
-        raw,
-        {"type": "function", "function": {"name": "b", "description": "", "parameters": {}}},
-    ]
-
-
-def test_notes_make_no_two_messages_of_the_user_in_a_row() -> None:
-    assert messages.with_notes([{"role": "user", "content": "a"}], ["b"]) == [
-        {"role": "user", "content": "a\n\nb"}
-    ]
-    assert messages.with_notes(RAW[1:2], ["b"])[0]["content"][-1] == {"type": "text", "text": "b"}
-    assert messages.with_notes(RAW, ["b"])[-1] == {"role": "user", "content": "b"}
-    assert messages.with_system([], ["s"]) == [{"role": "system", "content": "s"}]
-
-
-def test_an_answer_survives_the_way_there_and_back() -> None:
-    call = ToolCallRequest(call_id="1", name="sh", arguments={"a": 1})
-    said = Message(role="assistant", content=None, tool_calls=[call])
-    reply = messages.reply_of(messages.completion("m", said))
-    assert reply is not None
-    assert (reply.message, reply.finish_reason, reply.model) == (said, "tool_calls", "m")
-    assert messages.reply_of(SimpleNamespace(choices=None)) is None
-
-
-@pytest.mark.parametrize("raw", ["[1]", "not json", None, 7, "null"])
-def test_arguments_that_are_none_are_empty(raw: object) -> None:
-    assert messages.arguments_of(raw) == {}
 
 
 def test_results_of_tools() -> None:
@@ -153,16 +86,22 @@ def test_missing_hooks_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hooks", "missing", "blocks"),
-    [({"pre_tool_call": None}, (), True), ({}, (GONE,), True), ({}, (), False)],
+    ("heard", "missing", "blocks"),
+    [
+        ({"event": "pre_tool_call"}, (), True),
+        ({"event": "stop"}, (GONE,), True),
+        ({"event": "stop"}, (), False),
+        ({"event": "pre_tool_call", "on_failure": "open"}, (), False),
+        ({"event": "pre_tool_call", "mode": "event"}, (), False),
+    ],
 )
 def test_a_bridge_that_does_not_fit_blocks_tools_if_there_may_be_a_guard(
     monkeypatch: pytest.MonkeyPatch,
-    hooks: dict[str, None],
+    heard: dict[str, str],
     missing: tuple[Broken, ...],
     blocks: bool,
 ) -> None:
-    plugin = FakePlugin("probe", hooks=hooks, hears=["turn_end"], recorded=True)
+    plugin = FakePlugin("probe", subscriptions=[heard], recorded=True)
     found = Installed(specs=(plugin,), missing=missing, ignored=())
     monkeypatch.setattr(bridge, "_bridges", [])
     monkeypatch.setattr(bridge, "read_installed", lambda: found)

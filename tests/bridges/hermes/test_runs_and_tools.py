@@ -9,33 +9,23 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
-from sliphook.blocking import BegunTool, Interrupted, PluginHost, Session, Turn
 from sliphook.testing import HANGS, FakePlugin
-from tests.bridges.hermes.stand_in import Agent, Hermes, hermes, in_thread
+from tests.bridges.hermes.stand_in import (
+    SHELL,
+    Agent,
+    Hermes,
+    broken,
+    deny,
+    hermes,
+    in_thread,
+    probe,
+    turns,
+)
 from tests.portal.threads import wait_until
-from tests.programs import EVERYTHING, WAIT_S
-
-SHELL = ("call-1", "shell", {"command": "ls"})
-
-
-def probe(**fields: Any) -> FakePlugin:
-    replacing = fields.pop("replacing", ())
-    heard = [
-        {"event": event, "subagents": True, "replaces": event in replacing} for event in EVERYTHING
-    ]
-    return FakePlugin("probe", subscriptions=heard, recorded=True, **fields)
-
-
-def deny(_: Any) -> dict[str, str]:
-    return {"decision": "deny", "reason": "not today"}
-
-
-def turns(plugin: FakePlugin) -> list[str]:
-    return [one.outcome for one in plugin.payloads("turn_end")]
+from tests.programs import WAIT_S
 
 
 def test_a_run_is_a_turn() -> None:
@@ -186,75 +176,6 @@ def test_a_question_of_hermes_is_told_once() -> None:
     assert (answered.choice, answered.by) == ("allow", "user")
 
 
-# -- the bridge fails closed
-
-
-def broken(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("a fault of the bridge")
-
-
-def interrupted(*_: Any, **__: Any) -> Any:
-    raise Interrupted("the turn was interrupted")
-
-
-@pytest.mark.parametrize("fault", [broken, interrupted])
-def test_a_call_is_denied_if_asking_fails(fault: Callable[..., Any]) -> None:
-    with hermes(probe()) as process, patch.object(Turn, "begin_tool", fault):
-        process.agent(SHELL, "well").run("tidy up")
-    assert process.ran == []
-    assert process.after == [("shell", "blocked")]
-
-
-@pytest.mark.parametrize("fault", [broken, interrupted])
-def test_a_call_that_was_not_asked_about_is_denied_if_asking_fails(
-    fault: Callable[..., Any],
-) -> None:
-    with hermes(probe()) as process, patch.object(Turn, "begin_tool", fault):
-        process.ctx.hooks["pre_tool_call"].clear()
-        result = process.agent(SHELL, "well").run("tidy up")
-    assert process.ran == []
-    assert "the call of shell was denied" in result["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize("fault", [broken, interrupted])
-def test_a_result_is_kept_back_if_telling_fails(fault: Callable[..., Any]) -> None:
-    with hermes(probe()) as process, patch.object(BegunTool, "end", fault):
-        result = process.agent(SHELL, "well").run("tidy up")
-    assert len(process.ran) == 1
-    assert "has run, but its result cannot be shown" in result["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize(
-    ("owner", "name"), [(PluginHost, "enter"), (PluginHost, "session"), (Session, "turn")]
-)
-def test_a_run_that_cannot_be_guarded_does_not_begin(owner: type[Any], name: str) -> None:
-    with hermes(probe()) as process, patch.object(owner, name, broken):
-        agent = process.agent(SHELL, "well")
-        result = agent.run("tidy up")
-    assert agent.requests == []
-    assert result["final_response"].startswith("Sliphook cannot guard this run")
-
-
-def test_a_text_that_cannot_be_put_to_plugins_is_not_sent() -> None:
-    plugin = probe()
-    with hermes(plugin) as process, patch.object(Turn, "submit", broken):
-        agent = process.agent("well")
-        result = agent.run("tidy up")
-    assert agent.requests == []
-    assert result["final_response"] == (
-        "Not sent: sliphook failed: RuntimeError: a fault of the bridge"
-    )
-    assert turns(plugin) == ["denied"]
-
-
-@pytest.mark.parametrize("fault", [broken, interrupted])
-def test_a_model_call_that_cannot_be_put_to_plugins_is_not_made(fault: Callable[..., Any]) -> None:
-    with hermes(probe()) as process, patch.object(Turn, "pre_llm_call", fault):
-        agent = process.agent("well")
-        agent.run("tidy up")
-    assert agent.requests == []
-
-
 # -- the user's text and model calls
 
 
@@ -319,13 +240,13 @@ def test_another_api_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     plugin = probe(hooks={"pre_llm_call": deny})
     with hermes(plugin) as process:
         agent = process.agent("well", "well")
-        agent.api_mode = "anthropic_messages"
+        agent.api_mode = "smoke_signals"
         agent.run("one")
         agent.run("two")
     assert len(agent.requests) == 2
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
-        "sliphook: model calls by anthropic_messages are not put to plugins:"
-        " only chat_completions is"
+        "sliphook: model calls by smoke_signals cannot be put to plugins: only chat_completions,"
+        " anthropic_messages, codex_responses, bedrock_converse can"
     ]
 
 

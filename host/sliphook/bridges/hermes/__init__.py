@@ -14,7 +14,7 @@ from sliphook.installed import read_installed
 from sliphook.quoting import quote
 
 from .bridge import Bridge
-from .guarding import may_deny_tools
+from .guarding import may_guard
 
 __all__ = ["register"]
 
@@ -36,7 +36,7 @@ def register(ctx: Any) -> None:
     try:
         if not _bridges:
             found = read_installed()
-            guarded = bool(found.missing) or may_deny_tools(found.specs)
+            guarded = bool(found.missing) or may_guard(found.specs, "pre_tool_call")
             for line in found.problems:
                 _log.warning("%s", quote(line))
             _bridges.append(Bridge(found.specs))

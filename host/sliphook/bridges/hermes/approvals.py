@@ -66,7 +66,8 @@ class Approvals:
 
 def _wait(turn: Turn, prompt: str, answer: queue.SimpleQueue[bool]) -> None:
     try:
-        turn.decide("question", prompt, lambda _: answer.get())
+        # Hermes waits for the person, whatever a plugin says
+        turn.decide("question", prompt, lambda _: answer.get(), person_only=True)
     except Interrupted:
         return
     except Exception:

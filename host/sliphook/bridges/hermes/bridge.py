@@ -15,6 +15,7 @@ from sliphook.blocking import PluginHost
 from sliphook.quoting import quote
 
 from .approvals import Approvals
+from .guarding import Guards
 from .model_calls import ModelCalls
 from .offers import offer_commands, offer_tools
 from .run import CURRENT
@@ -52,9 +53,10 @@ class Bridge:
         self._offered: set[str] = set()
         self._sessions = Sessions(self.host, self._interrupted_turn)
         self._children = Subagents()
-        self._runs = Runs(self._sessions, self._children)
-        self._tools = ToolCalls(self.host, self._offered)
-        self._models = ModelCalls(self.host)
+        guards = Guards(specs, self.host)
+        self._runs = Runs(self._sessions, self._children, guards)
+        self._tools = ToolCalls(self.host, guards, self._offered)
+        self._models = ModelCalls(self.host, guards)
 
     def host(self) -> PluginHost:
         """The host, open. Processes that never run an agent start no plugin."""

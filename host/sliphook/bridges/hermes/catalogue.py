@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-How = Literal["exact", "approximate", "impossible"]
+from sliphook.adapters.dialects.dialect import How
 
 
 class Mapping(NamedTuple):

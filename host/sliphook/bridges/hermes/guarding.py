@@ -1,11 +1,65 @@
-"""What is said if the bridge itself fails where a guard would have been asked: always a denial."""
+"""Where the bridge denies if it cannot ask: where a guard that fails closed would be asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from sliphook import PluginSpec
-from sliphook.blocking import Interrupted
+from sliphook.blocking import Interrupted, PluginHost
+from sliphook_sdk.protocol import CATALOGUE
+
+
+class Guards:
+    """The guards of all plugins.
+
+    Args:
+        specs: the plugins.
+        host: gives the host, open.
+    """
+
+    def __init__(self, specs: Sequence[PluginSpec], host: Callable[[], PluginHost]) -> None:
+        self._specs = specs
+        self._host = host
+
+    def any(self, hook: str, **known: str | None) -> bool:
+        """Whether a guard would be asked for a hook; if that cannot be told, it would.
+
+        Args:
+            hook: its name.
+            known: fields of its payload.
+        """
+        try:
+            return self._host().hears(hook, closed=True, **known)
+        except Exception:
+            return may_guard(self._specs, hook)
+
+
+def may_guard(specs: Iterable[PluginSpec], hook: str) -> bool:
+    """Whether a plugin declares a guard for a hook; so it is if nobody knows what it declares."""
+    return any(
+        spec.recorded is None
+        or any(
+            one.event == hook
+            and one.mode != "event"
+            and (one.on_failure or CATALOGUE[hook].on_failure) == "closed"
+            for one in spec.recorded.subscriptions or []
+        )
+        for spec in specs
+    )
+
+
+def tools_run_elsewhere(agent: Any) -> str | None:
+    """Why an agent of Hermes's does not run its tools itself, so that nothing sees their calls.
+
+    None if it does.
+    """
+    if getattr(agent, "api_mode", "") == "codex_app_server":
+        return "Codex runs its own tools"
+    address = str(getattr(agent, "base_url", None) or "")
+    if getattr(agent, "provider", "") == "copilot-acp" or address.startswith("acp"):
+        return "Copilot reads and writes files by itself"
+    return None
 
 
 def why_failed(error: BaseException) -> str:
@@ -13,12 +67,3 @@ def why_failed(error: BaseException) -> str:
     if isinstance(error, Interrupted):
         return "the turn was interrupted"
     return f"sliphook failed: {type(error).__name__}: {error}"
-
-
-def may_deny_tools(specs: Iterable[PluginSpec]) -> bool:
-    """Whether one of the plugins would be asked about tool calls; so it is if none knows."""
-    return any(
-        spec.recorded is None
-        or any(one.event == "pre_tool_call" for one in spec.recorded.subscriptions or [])
-        for spec in specs
-    )

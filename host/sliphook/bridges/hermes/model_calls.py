@@ -11,22 +11,12 @@ from sliphook import LlmGate
 from sliphook.blocking import Interrupted, PluginHost
 from sliphook_sdk.protocol import Message
 
-from .guarding import why_failed
-from .messages import (
-    Json,
-    completion,
-    message_of,
-    put_back,
-    reply_of,
-    tool_of,
-    tools_put_back,
-    with_notes,
-    with_system,
-)
+from .apis import APIS
+from .apis.api import Json, ModelApi
+from .guarding import Guards, why_failed
 from .run import CURRENT, FailedCall, Run
 
-KNOWN_MODE: Final = "chat_completions"
-"""The one `api_mode` whose messages and answers the bridge reads and writes."""
+_STOPPED: Final = Message(role="assistant", content="The turn was interrupted.")
 _log = logging.getLogger(__name__)
 
 
@@ -35,10 +25,12 @@ class ModelCalls:
 
     Args:
         host: gives the host, open.
+        guards: who denies if the bridge fails.
     """
 
-    def __init__(self, host: Callable[[], PluginHost]) -> None:
+    def __init__(self, host: Callable[[], PluginHost], guards: Guards) -> None:
         self._host = host
+        self._guards = guards
         self._said: set[str] = set()
 
     def context(self, **_: Any) -> dict[str, str] | None:
@@ -64,31 +56,33 @@ class ModelCalls:
         run = CURRENT.get()
         if run is None:
             return next_call(request)
+        api = APIS.get(api_mode)
         if run.turn.ended:
             _stop(run)
-        if api_mode != KNOWN_MODE:
-            self._say_once(api_mode)
-            return next_call(request)
-        if run.turn.ended:
-            return _instead(request, "The turn was interrupted.")
+            if api is not None:
+                return api.completion(request.get(api.model_key), _STOPPED)
+        if api is None:
+            return self._unread(run, request, next_call, api_mode)
         try:
             run.tell_failed(will_retry=True)
-            wanted, gate = self._ask(run, request, provider, model)
+            wanted, gate = self._ask(run, api, request, provider, model)
         except Interrupted:
             _stop(run)
-            return _instead(request, "The turn was interrupted.")
+            return api.completion(request.get(api.model_key), _STOPPED)
         except Exception as error:
+            if not self._guards.any("pre_llm_call"):
+                _log.exception("a model call could not be put to the plugins")
+                return next_call(request)
             _log.exception("a model call is denied, as the bridge failed")
-            run.refused = True
-            return _instead(request, f"The model call was denied: {why_failed(error)}")
+            return _denied(run, api, request, why_failed(error))
         if gate.denied:
-            run.refused = True
             run.turn.finish("denied")
-            return _instead(request, f"The model call was denied: {gate.reason}")
+            return _denied(run, api, request, gate.reason)
         if gate.substitute is not None:
             _told(run, provider, gate)
-            return completion(wanted.get("model"), gate.substitute, gate.finish_reason)
-        return self._made(run, wanted, next_call, provider)
+            asked = wanted.get(api.model_key)
+            return api.completion(asked, gate.substitute, gate.finish_reason)
+        return self._made(run, api, wanted, next_call, provider)
 
     def failed(
         self,
@@ -114,30 +108,42 @@ class ModelCalls:
             will_retry=bool(retryable) and (retry_count or 0) < (max_retries or 0),
         )
 
-    def _ask(self, run: Run, request: Json, provider: str, model: str) -> tuple[Json, LlmGate]:
-        raw: list[Json] = request.get("messages") or []
-        raw_tools: list[Json] = request.get("tools") or []
+    def _ask(
+        self, run: Run, api: ModelApi, request: Json, provider: str, model: str
+    ) -> tuple[Json, LlmGate]:
         host = self._host()
         # a long conversation is not converted in vain
         heard = host.hears("pre_llm_call", include="messages")
-        before = [message_of(one) for one in raw] if heard else []
+        before = api.read(request) if heard else []
         heard_tools = host.hears("pre_llm_call", include="tools")
-        tools = [tool_of(one) for one in raw_tools] if heard_tools else []
+        tools = [api.tool_of(one) for one in api.tools(request)] if heard_tools else []
         run.injected += [one.labelled() for one in run.session.take_injected()]
-        asked = str(request.get("model") or model)
+        asked = str(request.get(api.model_key) or model)
         gate = run.turn.pre_llm_call(
-            provider=provider or None, model=asked, messages=before, tools=tools
+            provider=provider or None,
+            model=asked,
+            messages=[part.message for part in before],
+            tools=tools,
         )
-        messages = put_back(raw, before, gate.messages) if gate.messages != before else raw
+        wanted = api.exchanged(request, before, gate.messages)
+        wanted = api.tools_exchanged(wanted, tools, gate.tools)
+        if run.system:
+            wanted = api.with_system(wanted, run.system)
         notes = [*run.injected, *(one.labelled() for one in gate.context)]
-        wanted = {**request, "messages": with_notes(with_system(messages, run.system), notes)}
-        if gate.tools != tools:
-            wanted["tools"] = tools_put_back(raw_tools, tools, gate.tools)
+        if notes:
+            wanted = api.with_notes(wanted, notes)
         if gate.model is not None and gate.model != asked:
-            wanted["model"] = gate.model
+            wanted = {**wanted, api.model_key: gate.model}
         return wanted, gate
 
-    def _made(self, run: Run, wanted: Json, next_call: Callable[[Json], Any], provider: str) -> Any:
+    def _made(
+        self,
+        run: Run,
+        api: ModelApi,
+        wanted: Json,
+        next_call: Callable[[Json], Any],
+        provider: str,
+    ) -> Any:
         began = time.monotonic()
         try:
             response = next_call(wanted)
@@ -147,7 +153,7 @@ class ModelCalls:
                 run.failed = FailedCall(kind=type(original).__name__, message=str(original)[:500])
             raise
         try:
-            reply = reply_of(response)
+            reply = api.reply_of(response)
             if reply is None:
                 run.failed = FailedCall(
                     kind="invalid_response", message="the answer has no message"
@@ -155,7 +161,7 @@ class ModelCalls:
                 return response
             run.turn.post_llm_call(
                 provider=provider or None,
-                model=reply.model or wanted.get("model"),
+                model=reply.model or wanted.get(api.model_key),
                 response=reply.message,
                 finish_reason=reply.finish_reason,
                 usage=reply.usage,
@@ -166,16 +172,19 @@ class ModelCalls:
             _log.exception("a model call could not be told")
         return response
 
-    def _say_once(self, api_mode: str) -> None:
-        if api_mode in self._said:
-            return
-        self._said.add(api_mode)
-        if self._host().hears("pre_llm_call") or self._host().hears("post_llm_call"):
-            _log.warning(
-                "sliphook: model calls by %s are not put to plugins: only %s is",
-                api_mode or "an unknown API",
-                KNOWN_MODE,
-            )
+    def _unread(
+        self, run: Run, request: Json, next_call: Callable[[Json], Any], api_mode: str
+    ) -> Any:
+        """A model call by an API that the bridge cannot read."""
+        known = f"model calls by {api_mode or 'an unknown API'} cannot be put to plugins"
+        if self._guards.any("pre_llm_call"):
+            # whether Hermes can read this answer or not: the call is not made
+            return _denied(run, APIS["chat_completions"], request, known)
+        if known not in self._said:
+            self._said.add(known)
+            if self._host().hears("pre_llm_call") or self._host().hears("post_llm_call"):
+                _log.warning("sliphook: %s: only %s can", known, ", ".join(APIS))
+        return next_call(request)
 
 
 def _stop(run: Run) -> None:
@@ -185,8 +194,10 @@ def _stop(run: Run) -> None:
         _log.exception("Hermes could not be told to stop")
 
 
-def _instead(request: Json, text: str) -> Any:
-    return completion(request.get("model"), Message(role="assistant", content=text))
+def _denied(run: Run, api: ModelApi, request: Json, why: str) -> Any:
+    run.refused = True
+    said = Message(role="assistant", content=f"The model call was denied: {why}")
+    return api.completion(request.get(api.model_key), said)
 
 
 def _told(run: Run, provider: str, gate: LlmGate) -> None:

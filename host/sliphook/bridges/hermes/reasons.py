@@ -23,12 +23,16 @@ REASONS: Final[Mapping[str | None, Why]] = {
     "Execution timed out (inactivity)": ("timeout", "inactivity"),
     "Gateway shutting down": ("shutdown", "gateway_shutdown"),
     "Gateway restarting": ("shutdown", "gateway_restart"),
+    "Cron job timed out (inactivity)": ("timeout", "inactivity"),
+    "Async delegation cancelled": ("user_stop", "delegation_cancelled"),
     "SSE client disconnected": ("user_stop", "client_disconnected"),
     "SSE task cancelled": ("user_stop", "client_disconnected"),
 }
+BY_HAND: Final[Why] = ("user_stop", "one_subagent")
 NEW_MESSAGE: Final[Why] = ("new_message", "new_message")
-BEFORE_THE_RUN: Final[Why] = ("user_stop", "before_the_run")
 _SIGNAL: Final = re.compile(r"received signal (\d{1,3})")
+_BY_HAND: Final = re.compile(r"Interrupted via TUI \([\w-]{1,80}\)")
+"""One subagent, which the user has chosen."""
 
 
 def why_interrupted(message: object) -> Why:
@@ -39,4 +43,6 @@ def why_interrupted(message: object) -> Why:
     if known is not None:
         return known
     signal = _SIGNAL.fullmatch(message or "")
-    return ("signal", f"signal_{signal[1]}") if signal is not None else NEW_MESSAGE
+    if signal is not None:
+        return ("signal", f"signal_{signal[1]}")
+    return BY_HAND if _BY_HAND.fullmatch(message or "") else NEW_MESSAGE

@@ -44,6 +44,7 @@ class Run:
         injected: texts that plugins have injected so far.
         why: the reason of the last interrupt that Hermes was told.
         refused: a model call was denied, so that the run ends without `stop`.
+        over: Hermes runs it no more; a tool of its may run on.
         failed: a model call that failed and was not told yet.
         asked: by Hermes's id of the call, or its thread, and the tool's name.
         lock: held while `asked` changes, as tools run side by side.
@@ -71,12 +72,27 @@ class Run:
         self.failed: FailedCall | None = None
         self.asked: dict[tuple[str, str], AllowedCall] = {}
         self.lock = threading.Lock()
+        self.over = False
+        self._stopping = threading.Lock()
 
     def stop_agent(self) -> None:
         """Have Hermes stop: the turn was interrupted by another than Hermes."""
-        if not getattr(self.agent, "_interrupt_requested", False):
-            # no text: Hermes would take it for the user's next message
-            self.agent.interrupt()
+        with self._stopping:
+            # later it would stop the agent's next run
+            if not self.over and not getattr(self.agent, "_interrupt_requested", False):
+                # no text: Hermes would take it for the user's next message
+                self.agent.interrupt()
+
+    def returned(self, *, for_good: bool = False) -> None:
+        """Hermes has returned and looked at its flag: left over, that would end the next run.
+
+        Args:
+            for_good: the run does not go on.
+        """
+        with self._stopping:
+            self.over = for_good
+            if self.turn.interrupted and getattr(self.agent, "_interrupt_requested", False):
+                self.agent.clear_interrupt()
 
     def tell_failed(self, *, will_retry: bool) -> None:
         """Tell of a failed model call of which nothing more became known."""

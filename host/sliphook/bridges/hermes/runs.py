@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from sliphook import Interruption, TurnOpen
 from sliphook.blocking import Interrupted
 
-from .guarding import why_failed
-from .messages import text_of
-from .reasons import BEFORE_THE_RUN, why_interrupted
+from .apis.api import text_of
+from .guarding import Guards, tools_run_elsewhere, why_failed
+from .reasons import why_interrupted
 from .run import CURRENT, Run
 from .seams import RunCall
 from .sessions import Sessions, session_id_of
 from .subagents import Subagents
 
+_GUARDED: Final = ("user_prompt_submit", "pre_llm_call", "pre_tool_call")
+"""The hooks of a run that may deny."""
 _log = logging.getLogger(__name__)
 
 
 class Runs:
-    """The runs that are under way."""
+    """The runs that are under way.
 
-    def __init__(self, sessions: Sessions, children: Subagents) -> None:
+    Args:
+        sessions: the sessions that they are of.
+        children: those of subagents, before they begin.
+        guards: who denies if the bridge fails.
+    """
+
+    def __init__(self, sessions: Sessions, children: Subagents, guards: Guards) -> None:
         self._sessions = sessions
         self._children = children
+        self._guards = guards
         self._by_agent: dict[int, Run] = {}  # by id(): the run keeps its agent
         self._by_turn: dict[str, Run] = {}
 
     def run(self, call: RunCall) -> Any:
         """Hermes's `run_conversation`, as a turn."""
+        elsewhere = tools_run_elsewhere(call.agent)
+        if elsewhere is not None and self._guards.any("pre_tool_call"):
+            return _not_run(call, f"Sliphook cannot guard this run: {elsewhere}")
         try:
             run = self._begin(call)
         except (Interrupted, Exception) as error:
+            if not any(self._guards.any(hook) for hook in _GUARDED):
+                _log.exception("a run of Hermes could not be told to the plugins")
+                return call.go()
             _log.exception("a run of Hermes cannot be guarded, so it does not begin")
             return _not_run(call, f"Sliphook cannot guard this run: {why_failed(error)}")
         token = CURRENT.set(run)
@@ -72,7 +87,8 @@ class Runs:
         self._by_agent[id(agent)] = self._by_turn[run.turn.turn_id] = run
         # it may have come while Hermes was on its way here
         if getattr(agent, "_interrupt_requested", False):
-            run.turn.interrupt(*(run.why or BEFORE_THE_RUN))
+            run.why = run.why or why_interrupted(getattr(agent, "_interrupt_message", None))
+            run.turn.interrupt(*run.why)
         return run
 
     def _root(self, call: RunCall) -> Run:
@@ -113,6 +129,8 @@ class Runs:
             return None
         except Exception as error:
             _log.exception("the user's text could not be put to the plugins")
+            if not self._guards.any("user_prompt_submit"):
+                return None
             run.turn.finish("denied")
             return f"Not sent: {why_failed(error)}"
         if prompt.denied and not run.turn.interrupted:
@@ -134,9 +152,7 @@ class Runs:
             _log.exception("the end of a run could not be told")
             return None
         finally:
-            # Hermes's run is over and has looked at its flag: left over, it would end the next one
-            if run.turn.interrupted and getattr(run.agent, "_interrupt_requested", False):
-                run.agent.clear_interrupt()
+            run.returned()
 
     def _over(self, run: Run, result: dict[str, Any]) -> str | None:
         turn = run.turn
@@ -160,6 +176,7 @@ class Runs:
     def _end(self, run: Run, raised: BaseException | None) -> None:
         self._by_agent.pop(id(run.agent), None)
         self._by_turn.pop(run.turn.turn_id, None)
+        run.returned(for_good=True)
         try:
             run.tell_failed(will_retry=False)
             run.turn.leave(raised)

@@ -14,9 +14,11 @@ from contextvars import ContextVar
 from typing import Any, Final, cast
 
 from sliphook import SliphookError, ToolOutcome
+from sliphook.adapters.dialects.toolnames import HERMES
 from sliphook.blocking import BegunTool, Interrupted, PluginHost, Session
+from sliphook_sdk.protocol import ToolKind
 
-from .guarding import why_failed
+from .guarding import Guards, why_failed
 from .run import CURRENT, AllowedCall, Run
 from .tool_results import error_text, failed, result_of
 
@@ -33,11 +35,13 @@ class ToolCalls:
 
     Args:
         host: gives the host, open.
+        guards: who denies if the bridge fails.
         offered: the names of the plugins' tools.
     """
 
-    def __init__(self, host: Callable[[], PluginHost], offered: set[str]) -> None:
+    def __init__(self, host: Callable[[], PluginHost], guards: Guards, offered: set[str]) -> None:
         self._host = host
+        self._guards = guards
         self._offered = offered
 
     def asked(
@@ -50,9 +54,12 @@ class ToolCalls:
             if run is None or tool_name == "":
                 return None
             why = self._ask(run, tool_name, _arguments(args), tool_call_id)
-        # `Interrupted` is no Exception: it would pass all of Hermes's handlers
-        except (Interrupted, Exception) as error:
+        # no Exception: it would pass all of Hermes's handlers
+        except Interrupted as error:
             why = _cannot(tool_name, error)
+        except Exception as error:
+            # else it is asked about once more when it is executed
+            why = _cannot(tool_name, error) if self._is_guarded(tool_name) else None
         return {"action": "block", "message": why} if why is not None else None
 
     def blocked(
@@ -92,15 +99,37 @@ class ToolCalls:
                 return self._execute(run, key, arguments, tool_call_id, next_call, ran)
         except _OfTheTool as error:
             raise error.raised from None
-        except (Interrupted, Exception) as error:
+        except Interrupted as error:
             return error_text(_cannot(tool_name, error, ran=bool(ran)))
+        except Exception as error:
+            if ran:
+                # no failed answer to `post_tool_call` keeps a result back
+                _log.exception("the end of a call of %s could not be told", tool_name)
+                if isinstance(ran[0], _OfTheTool):
+                    raise ran[0].raised from None
+                return ran[0]
+            if next_call is None or self._is_guarded(tool_name):
+                return error_text(_cannot(tool_name, error))
+            _log.exception("a call of %s could not be put to the plugins", tool_name)
+            return next_call(arguments)
+
+    def _is_guarded(self, name: str) -> bool:
+        return self._guards.any("pre_tool_call", tool_name=name, tool_kind=self._kind(name))
+
+    def _kind(self, name: str) -> ToolKind | None:
+        return None if name in self._offered else HERMES.kind(name)
 
     def _ask(self, run: Run, name: str, args: dict[str, Any], model_id: str) -> str | None:
         """Ask the plugins; why the call must not run, or None."""
         if run.turn.interrupted:
             run.stop_agent()
-        own = name not in self._offered
-        call = run.turn.begin_tool(name, args, model_call_id=model_id or None, own=own)
+        call = run.turn.begin_tool(
+            name,
+            args,
+            model_call_id=model_id or None,
+            own=name not in self._offered,
+            tool_kind=self._kind(name),
+        )
         if call.outcome is not None and call.outcome.status in ("denied", "cancelled"):
             return call.outcome.text()
         with run.lock:
@@ -145,14 +174,15 @@ class ToolCalls:
         raw: Any = None
         try:
             raw = next_call(call.arguments)
+            ran.append(raw)
         except Exception as error:
             raised = error
+            ran.append(_OfTheTool(error))
         except BaseException:
             call.end(cancelled=True)
             raise
         finally:
             _RUNNING.reset(token)
-            ran.append(True)
         result = (
             failed(getattr(raised, "original", raised)) if raised is not None else result_of(raw)
         )
