@@ -172,13 +172,16 @@ class Agent:
         self.told: list[str | None] = []
         self.side_by_side = False
         self._interrupt_requested = False
+        self._interrupt_message: str | None = None
 
     def interrupt(self, message: str | None = None) -> None:
         self.told.append(message)
         self._interrupt_requested = True
+        self._interrupt_message = message
 
     def clear_interrupt(self) -> None:
         self._interrupt_requested = False
+        self._interrupt_message = None
 
     def close(self) -> None:
         pass

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -146,6 +147,21 @@ def test_a_plugins_tool_is_a_tool_of_hermes() -> None:
     assert plugin.payloads("pre_tool_call")[0].origin == "probe"
 
 
+@pytest.mark.parametrize(
+    ("tool", "kind"),
+    [("terminal", "shell"), ("patch", "edit"), ("mcp__a__b", "mcp"), ("image_generate", None)],
+)
+def test_a_guard_finds_a_tool_by_its_kind(tool: str, kind: str | None) -> None:
+    plugin = probe()
+    matching = {"event": "pre_tool_call", "match": {"tool_kind": kind or "write"}}
+    guard = FakePlugin("guard", subscriptions=[matching], recorded=True)
+    with hermes(plugin, guard) as process:
+        process.tools[tool] = process.tools["shell"]
+        process.agent(("1", tool, {}), "well").run("tidy up")
+    assert [one.tool_kind for one in plugin.payloads("pre_tool_call")] == [kind]
+    assert len(guard.payloads("pre_tool_call")) == 1
+
+
 def test_a_plugins_command_is_a_command_of_hermes() -> None:
     plugin = probe(commands={"greet": lambda text: {"text": f"hello {text}"}})
     with hermes(plugin) as process:
@@ -172,7 +188,8 @@ def test_a_question_of_hermes_is_told_once() -> None:
         process.tools["shell"] = shell
         process.agent(SHELL, "well").run("tidy up")
     [asked], [answered] = (plugin.payloads(name) for name in heard)
-    assert (asked.kind, asked.prompt) == ("question", "danger")
+    # no plugin can answer: Hermes would wait for the person all the same
+    assert (asked.kind, asked.prompt, asked.question_id) == ("question", "danger", None)
     assert (answered.choice, answered.by) == ("allow", "user")
 
 
@@ -355,6 +372,49 @@ def test_a_hanging_guard_does_not_hold_an_interrupt() -> None:
         run.join(WAIT_S)
         assert not run.is_alive()
     assert process.ran == []
+    assert turns(plugin) == ["interrupted"]
+
+
+def test_a_call_that_outlives_its_run_leaves_the_next_one_alone() -> None:
+    """Hermes gives up on a tool in another thread; when that returns, the turn has long ended."""
+    plugin = probe()
+    go_on = threading.Event()
+    late: list[threading.Thread] = []
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL)
+
+        def shell(_: Any) -> str:
+            here = contextvars.copy_context()
+            process.tools["slow"] = lambda _: go_on.wait(WAIT_S)
+            call = partial(process.call_tool, agent, "late", "slow", {})
+            late.append(in_thread(lambda: here.run(call)))
+            wait_until(lambda: ("slow", {}) in process.ran)
+            agent.interrupt("Stop requested")
+            return "ran"
+
+        process.tools["shell"] = shell
+        assert agent.run("one")["interrupted"]
+        go_on.set()
+        late[0].join(WAIT_S)
+        assert agent.told == ["Stop requested"]
+        assert not agent._interrupt_requested
+        agent.script = ["two"]
+        assert agent.run("second")["final_response"] == "two"
+    assert turns(plugin) == ["interrupted", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"), [(None, "user_stop"), ("do something else", "new_message")]
+)
+def test_an_interrupt_before_the_run_begins(message: str | None, reason: str) -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent("well")
+        agent.interrupt(message)
+        result = agent.run("tidy up")
+    assert result["interrupted"]
+    assert (agent.requests, agent.told) == ([], [message])
+    assert [one.reason for one in plugin.payloads("agent_loop_stopped")] == [reason]
     assert turns(plugin) == ["interrupted"]
 
 
