@@ -35,6 +35,11 @@ def test_a_hermes_on_the_path_without_the_bridge(tmp_path: Path) -> None:
         ("plugins:\n  enabled:\n  - sliphook\n", "ok"),
         ("plugins:\n  enabled: []\n  disabled: [sliphook]\n", "note"),
         ("plugins:\n  enabled:\n    - other\n  disabled:\n    - sliphook\n", "note"),
+        ("plugins:\n  enabled: [other]\nskills:\n  enabled: [sliphook]\n", "note"),
+        ("a: 1\nplugins: # mine\n\n  disabled: []\n  enabled:\n    - sliphook # on\nb: 2\n", "ok"),
+        ("plugins:\n  enabled: [not-sliphook]\n", "note"),
+        ("plugins:\n  enabled:\n    # - sliphook\n    - other\n", "note"),
+        ("plugins:\n  enabled:\n    # mine\n\n    - sliphook\n", "ok"),
         ("model: fake\n", "note"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from sliphook import HostError, Interruption
 from sliphook.blocking import PluginHost
-from sliphook.testing import FakePlugin, HostRefused
+from sliphook.testing import FakePlugin
 from tests.docs.protocol_sentences.says import says
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S
@@ -530,63 +530,5 @@ def test_whether_a_guard_would_be_asked(face: Face) -> None:
             await face.got(host.disable("guard"))
             assert host.hears("pre_tool_call")
             assert not guarded("sh", "shell")
-
-    face.run(story)
-
-
-@faces
-def test_what_only_the_person_can_answer(face: Face) -> None:
-    """A plugin that may approve hears of it, and no answer of its counts."""
-    codes: list[int] = []
-    heard: list[str | None] = []
-
-    async def answers(asked: Any) -> None:
-        heard.append(asked.question_id)
-        here = {"session_id": asked.session_id, "question_id": asked.question_id}
-        with pytest.raises(HostRefused) as error:
-            await phone.ask("host/answer", **here, choice="allow")
-        codes.append(error.value.code)
-
-    phone = FakePlugin(
-        "phone",
-        hooks={"user_input_required": answers},
-        hears=["user_input_received"],
-        uses=["approve"],
-    )
-    found: list[tuple[bool, str, str]] = []
-
-    async def story() -> None:
-        async with (
-            face.block(face.host([phone])) as host,
-            face.block(host.session()) as session,
-            face.block(session.turn("x")) as turn,
-        ):
-            for person in (face.own(lambda _: False), None):
-                verdict = await face.got(
-                    turn.decide("question", "Go on?", person, person_only=True)
-                )
-                found.append((verdict.allowed, verdict.by, verdict.why))
-            await face.until(lambda: len(codes) == 2)
-
-    face.run(story)
-    assert found == [(False, "user", ""), (False, "none", "nobody can be asked")]
-    assert (heard, codes) == ([None, None], [-32602, -32602])
-    over = [(one.question_id, one.by) for one in phone.payloads("user_input_received")]
-    assert over == [(None, "user"), (None, "none")]
-
-
-@faces
-def test_which_turn_is_open(face: Face) -> None:
-    async def story() -> None:
-        async with face.block(face.host([])) as host, face.block(host.session()) as session:
-            assert (session.open_turn, session.ended) == (None, False)
-            async with face.block(session.turn("x")) as turn:
-                assert session.open_turn is turn
-                async with face.block(turn.subagent("look")) as child:
-                    assert session.open_turn is turn
-                assert child.ended
-                assert not turn.ended
-            assert (session.open_turn, turn.ended) == (None, True)
-        assert session.ended
 
     face.run(story)

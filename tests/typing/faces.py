@@ -72,6 +72,7 @@ def without_blocks(plugins: list[PluginSpec]) -> None:
         print(outcome.error)
     open_turn: blocking.Turn | None = session.open_turn
     heard: bool = host.hears("pre_llm_call", include="messages")
+    heard = host.hears("pre_tool_call", closed=True, tool_name="shell", tool_kind=None)
     print(open_turn, heard)
     turn.leave()
     session.leave()

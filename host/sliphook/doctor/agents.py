@@ -11,8 +11,13 @@ from typing import Final
 
 from .finding import Finding, Scene
 
-_ENABLED: Final = re.compile(r"(?m)^\s+enabled:[ \t]*(\[[^\]]*\]|(?:\n\s*-[^\n]*)*)")
-"""`plugins.enabled` of Hermes's config.yaml, as a list in one line or in several."""
+# no YAML library is among what Sliphook needs, and only Hermes's own environment has one: the
+# patterns read what `hermes plugins enable` writes
+_IGNORED: Final = re.compile(r"(?m)#.*$|^\s*\n")
+_PLUGINS: Final = re.compile(r"(?m)^plugins:[ \t]*\n((?:[ \t-].*\n?)*)")
+"""The section of Hermes's config.yaml, without remarks and empty lines."""
+_ENABLED: Final = re.compile(r"(?m)^[ \t]+enabled:[ \t]*(\[[^\]]*\]|(?:\n[ \t]*-.*)*)")
+"""Its list, in one line or in several."""
 
 
 def hermes(scene: Scene) -> Iterator[Finding]:
@@ -42,8 +47,9 @@ def _is_enabled(config: Path) -> bool:
         text = config.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
-    names = (re.findall(r"[\w./-]+", found) for found in _ENABLED.findall(text))
-    return any("sliphook" in one for one in names)
+    sections = _PLUGINS.findall(_IGNORED.sub("", _IGNORED.sub("", text)))
+    found = [names for section in sections for names in _ENABLED.findall(section)]
+    return any("sliphook" in re.findall(r"[\w./-]+", names) for names in found)
 
 
 def _note(what: str, do: str) -> Finding:

@@ -48,9 +48,9 @@ CATALOGUE_ROWS: Final = (
         "pre_llm_call",
         "`llm_execution`",
         "exact",
-        "by `chat_completions` alone; asked at each attempt of Hermes as a new call",
+        "by the APIs below; asked at each attempt of Hermes as a new call",
     ),
-    Mapping("post_llm_call", "`llm_execution`", "exact", "by `chat_completions` alone"),
+    Mapping("post_llm_call", "`llm_execution`", "exact", "by the APIs below"),
     Mapping(
         "llm_call_failed",
         "`llm_execution`, `api_request_error`",
@@ -89,8 +89,8 @@ CATALOGUE_ROWS: Final = (
         "user_input_required",
         "`pre_approval_request`",
         "approximate",
-        "a plugin's `ask` is exact; Hermes's own approvals are told as questions, and what a plugin"
-        " answers to them has no effect; `clarify` is seen as a tool call",
+        "a plugin's `ask` is exact; Hermes's own approvals are told as questions, which only the"
+        " person can answer: `question_id` is null; `clarify` is seen as a tool call",
     ),
     Mapping(
         "user_input_received", "`post_approval_response`", "approximate", "as `user_input_required`"
@@ -123,7 +123,13 @@ ABILITY_ROWS: Final = (
         "approximate",
         "Hermes does not say in which session; if several are open, it is none of them",
     ),
-    Mapping("ask", "`request_tool_approval`", "exact", "Hermes's own approval asks the person"),
+    Mapping(
+        "ask",
+        "`request_tool_approval`",
+        "approximate",
+        "Hermes's own approval asks the person; with `--yolo`, and in cron jobs that approve, it"
+        " says yes in their place; where nobody can be asked, it is a deny",
+    ),
     Mapping("host/notify", "", "approximate", "written to Hermes's log; Hermes shows no alerts"),
     Mapping("host/inject", "`llm_execution`", "exact", "before the run's next model call"),
     Mapping("host/interrupt", "`AIAgent.interrupt`", "exact", "Hermes stops"),
@@ -132,3 +138,28 @@ ABILITY_ROWS: Final = (
     Mapping("routes", "", "impossible", "Hermes chooses where its model calls go"),
 )
 """What else plugins can do."""
+
+API_ROWS: Final = (
+    Mapping("chat_completions", "`llm_execution`", "exact", "the providers `moa` too, as one call"),
+    Mapping("anthropic_messages", "`llm_execution`", "exact", "each result of a tool is a message"),
+    Mapping(
+        "codex_responses",
+        "`llm_execution`",
+        "exact",
+        "each call of a tool is a message; what the model thought goes with the message behind it",
+    ),
+    Mapping("bedrock_converse", "`llm_execution`", "exact", "each result of a tool is a message"),
+    Mapping(
+        "codex_app_server",
+        "",
+        "impossible",
+        "Codex has the loop and runs its own tools: with a guard of tool calls there is no run",
+    ),
+    Mapping(
+        "copilot-acp",
+        "",
+        "impossible",
+        "Copilot reads and writes files past all tools: with a guard of tool calls there is no run",
+    ),
+)
+"""Hermes's model APIs, and how their calls are put to plugins."""

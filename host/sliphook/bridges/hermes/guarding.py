@@ -36,7 +36,7 @@ class Guards:
 
 
 def may_guard(specs: Iterable[PluginSpec], hook: str) -> bool:
-    """Whether a plugin declares a guard for a hook; so it is if nobody knows what it declares."""
+    """Whether a plugin declares a guard for a hook; so it is if that is not known."""
     return any(
         spec.recorded is None
         or any(

@@ -114,7 +114,8 @@ class ToolCalls:
             return next_call(arguments)
 
     def _is_guarded(self, name: str) -> bool:
-        return self._guards.any("pre_tool_call", tool_name=name, tool_kind=self._kind(name))
+        known = {"tool_name": name, "tool_kind": self._kind(name)}
+        return self._guards.any("pre_tool_call", **known)
 
     def _kind(self, name: str) -> ToolKind | None:
         return None if name in self._offered else HERMES.kind(name)
@@ -129,6 +130,7 @@ class ToolCalls:
             model_call_id=model_id or None,
             own=name not in self._offered,
             tool_kind=self._kind(name),
+            origin=HERMES.origin(name),
         )
         if call.outcome is not None and call.outcome.status in ("denied", "cancelled"):
             return call.outcome.text()

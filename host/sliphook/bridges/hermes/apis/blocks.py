@@ -124,5 +124,4 @@ class BlockApi(ModelApi):
 
 def as_blocks(content: object) -> list[Any]:
     """The blocks of an answer."""
-    found: Any = content if isinstance(content, list) else []
-    return found
+    return cast("list[Any]", content if isinstance(content, list) else [])
