@@ -124,4 +124,7 @@ class BlockApi(ModelApi):
 
 def as_blocks(content: object) -> list[Any]:
     """The blocks of an answer."""
-    return cast("list[Any]", content if isinstance(content, list) else [])
+    if not isinstance(content, list):
+        return []
+    found: list[Any] = content
+    return found
