@@ -398,7 +398,7 @@ def test_a_call_that_outlives_its_run_leaves_the_next_one_alone() -> None:
         late[0].join(WAIT_S)
         assert agent.told == ["Stop requested"]
         assert not agent._interrupt_requested
-        agent.script = ["two"]
+        agent.script.append("two")
         assert agent.run("second")["final_response"] == "two"
     assert turns(plugin) == ["interrupted", "completed"]
 

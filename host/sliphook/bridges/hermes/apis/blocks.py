@@ -124,7 +124,5 @@ class BlockApi(ModelApi):
 
 def as_blocks(content: object) -> list[Any]:
     """The blocks of an answer."""
-    if not isinstance(content, list):
-        return []
-    found: list[Any] = content
-    return found
+    found: Any = content
+    return [*found] if isinstance(content, list) else []
