@@ -12,8 +12,8 @@ from sliphook.blocking import Turn
 from .run import CURRENT
 
 _YES: Final = frozenset(["once", "session", "always"])
-"""Choices of Hermes's approval; the others are no, and one is nobody's."""
-_NOBODYS: Final = "timeout"
+"""Choices of Hermes's approval; the others are no, but for one without an answer."""
+_UNANSWERED: Final = "timeout"
 
 
 class Approvals:
@@ -53,4 +53,4 @@ class Approvals:
         told = self._open.pop((threading.get_ident(), command), None)
         if told is not None:
             turn, question = told
-            turn.end_question(question, allowed=None if choice == _NOBODYS else choice in _YES)
+            turn.end_question(question, allowed=None if choice == _UNANSWERED else choice in _YES)

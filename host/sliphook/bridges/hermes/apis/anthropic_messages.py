@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest
 
 from .api import Json, ModelReply, arguments_of, text_of, usage_of, word
-from .blocks import BlockApi, Result, as_blocks
+from .blocks import BlockApi, ToolBlock, as_blocks
 
 _STOP_REASONS: Final = {
     "stop": "end_turn",
@@ -31,7 +31,7 @@ class AnthropicMessages(BlockApi):
         """See `BlockApi`."""
         return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.arguments}
 
-    def result_block(self, result: Result) -> Json:
+    def result_block(self, result: ToolBlock) -> Json:
         """See `BlockApi`."""
         return {"type": "tool_result", "tool_use_id": result.call_id, "content": result.text}
 
@@ -45,11 +45,11 @@ class AnthropicMessages(BlockApi):
             arguments=arguments_of(block.get("input")),
         )
 
-    def result_of(self, block: Json) -> Result | None:
+    def result_of(self, block: Json) -> ToolBlock | None:
         """See `BlockApi`."""
         if block.get("type") != "tool_result":
             return None
-        return Result(str(block.get("tool_use_id") or ""), text_of(block.get("content")))
+        return ToolBlock(str(block.get("tool_use_id") or ""), text_of(block.get("content")))
 
     def tools(self, request: Json) -> list[Json]:
         """See `ModelApi`."""

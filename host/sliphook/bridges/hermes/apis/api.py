@@ -14,7 +14,7 @@ from sliphook_sdk.protocol import Message, ModelTool, Usage
 Json = dict[str, Any]
 
 
-class Part(NamedTuple):
+class RequestPart(NamedTuple):
     """One message of a request.
 
     Attributes:
@@ -52,15 +52,15 @@ class ModelApi(ABC):
     model_key: ClassVar[str] = "model"
 
     @abstractmethod
-    def read(self, request: Json) -> list[Part]:
+    def read(self, request: Json) -> list[RequestPart]:
         """The messages of a request, the system text among them."""
 
     @abstractmethod
-    def made(self, message: Message) -> Part:
+    def made(self, message: Message) -> RequestPart:
         """A message that a plugin has written."""
 
     @abstractmethod
-    def with_parts(self, request: Json, parts: Sequence[Part]) -> Json:
+    def with_parts(self, request: Json, parts: Sequence[RequestPart]) -> Json:
         """The request, with these messages."""
 
     @abstractmethod
@@ -94,7 +94,9 @@ class ModelApi(ABC):
     def reply_of(self, response: Any) -> ModelReply | None:
         """What a server answered; None if it is no answer."""
 
-    def exchanged(self, request: Json, before: Sequence[Part], after: Sequence[Message]) -> Json:
+    def exchanged(
+        self, request: Json, before: Sequence[RequestPart], after: Sequence[Message]
+    ) -> Json:
         """The request, with the messages that plugins left as they were there, and the others.
 
         Args:
@@ -104,7 +106,7 @@ class ModelApi(ABC):
         """
         if [part.message for part in before] == after:
             return request
-        found: list[Part] = []
+        found: list[RequestPart] = []
         at = 0
         for message in after:
             same = next((k for k in range(at, len(before)) if before[k].message == message), None)

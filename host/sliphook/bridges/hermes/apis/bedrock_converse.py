@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest
 
 from .api import Json, ModelReply, arguments_of, text_of
-from .blocks import BlockApi, Result
+from .blocks import BlockApi, ToolBlock
 from .chat_completions import completion, reply_of
 
 
@@ -25,7 +25,7 @@ class BedrockConverse(BlockApi):
         """See `BlockApi`."""
         return {"toolUse": {"toolUseId": call.call_id, "name": call.name, "input": call.arguments}}
 
-    def result_block(self, result: Result) -> Json:
+    def result_block(self, result: ToolBlock) -> Json:
         """See `BlockApi`."""
         return {
             "toolResult": {"toolUseId": result.call_id, "content": [self.text_block(result.text)]}
@@ -42,12 +42,12 @@ class BedrockConverse(BlockApi):
             arguments=arguments_of(call.get("input")),
         )
 
-    def result_of(self, block: Json) -> Result | None:
+    def result_of(self, block: Json) -> ToolBlock | None:
         """See `BlockApi`."""
         result: Json | None = block.get("toolResult")
         if result is None:
             return None
-        return Result(str(result.get("toolUseId") or ""), text_of(result.get("content")))
+        return ToolBlock(str(result.get("toolUseId") or ""), text_of(result.get("content")))
 
     def tools(self, request: Json) -> list[Json]:
         """See `ModelApi`."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, cast
 
 from sliphook_sdk.protocol import Message, ToolCallRequest
 
-from .api import Json, ModelApi, Part, text_of
+from .api import Json, ModelApi, RequestPart, text_of
 
 
-class Result(NamedTuple):
+class ToolBlock(NamedTuple):
     """A block that is the result of a tool."""
 
     call_id: str
@@ -34,7 +34,7 @@ class BlockApi(ModelApi):
         """The model's call of a tool."""
 
     @abstractmethod
-    def result_block(self, result: Result) -> Json:
+    def result_block(self, result: ToolBlock) -> Json:
         """What a tool gave."""
 
     @abstractmethod
@@ -42,28 +42,30 @@ class BlockApi(ModelApi):
         """The call that a block is, if it is one."""
 
     @abstractmethod
-    def result_of(self, block: Json) -> Result | None:
+    def result_of(self, block: Json) -> ToolBlock | None:
         """The result that a block is, if it is one."""
 
-    def read(self, request: Json) -> list[Part]:
+    def read(self, request: Json) -> list[RequestPart]:
         """See `ModelApi`."""
         system = request.get("system")
-        found = [Part(Message(role="system", content=text_of(system)), ({"system": system},))]
+        found = [
+            RequestPart(Message(role="system", content=text_of(system)), ({"system": system},))
+        ]
         messages: list[Json] = request.get("messages") or []
         return [*(found if system else ()), *(one for raw in messages for one in self._split(raw))]
 
-    def made(self, message: Message) -> Part:
+    def made(self, message: Message) -> RequestPart:
         """See `ModelApi`."""
         if message.role == "system":
-            return Part(message, ({"system": [self.text_block(message.content or "")]},))
+            return RequestPart(message, ({"system": [self.text_block(message.content or "")]},))
         if message.call_id is not None:
-            blocks = [self.result_block(Result(message.call_id, message.content or ""))]
-            return Part(message, ({"role": "user", "content": blocks},))
+            blocks = [self.result_block(ToolBlock(message.call_id, message.content or ""))]
+            return RequestPart(message, ({"role": "user", "content": blocks},))
         blocks = [self.text_block(message.content)] if message.content else []
         blocks += [self.call_block(call) for call in message.tool_calls or []]
-        return Part(message, ({"role": message.role, "content": blocks},))
+        return RequestPart(message, ({"role": message.role, "content": blocks},))
 
-    def with_parts(self, request: Json, parts: Sequence[Part]) -> Json:
+    def with_parts(self, request: Json, parts: Sequence[RequestPart]) -> Json:
         """See `ModelApi`."""
         raw = [one for part in parts for one in part.raw]
         system = [block for one in raw if "system" in one for block in self._blocks(one["system"])]
@@ -103,14 +105,14 @@ class BlockApi(ModelApi):
             return [self.text_block(content)] if content else []
         return cast("list[Json]", content) if isinstance(content, list) else []
 
-    def _split(self, raw: Json) -> list[Part]:
+    def _split(self, raw: Json) -> list[RequestPart]:
         role, content = str(raw.get("role") or "user"), raw.get("content")
         blocks = self._blocks(content)
         calls = [call for block in blocks if (call := self.call_of(block)) is not None]
         if isinstance(content, str) or role != "user":
             message = Message(role=role, content=text_of(content) or None, tool_calls=calls or None)
-            return [Part(message, (raw,))]
-        found: list[Part] = []
+            return [RequestPart(message, (raw,))]
+        found: list[RequestPart] = []
         for result, same in groupby(blocks, self.result_of):
             among = list(same)
             message = (
@@ -118,7 +120,7 @@ class BlockApi(ModelApi):
                 if result is None
                 else Message(role="tool", content=result.text or None, call_id=result.call_id)
             )
-            found.append(Part(message, ({**raw, "content": among},)))
+            found.append(RequestPart(message, ({**raw, "content": among},)))
         return found
 
 

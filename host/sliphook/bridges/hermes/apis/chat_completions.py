@@ -9,17 +9,27 @@ from typing import Any, cast
 
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest
 
-from .api import Json, ModelApi, ModelReply, Part, arguments_of, joined, text_of, usage_of, word
+from .api import (
+    Json,
+    ModelApi,
+    ModelReply,
+    RequestPart,
+    arguments_of,
+    joined,
+    text_of,
+    usage_of,
+    word,
+)
 
 
 class ChatCompletions(ModelApi):
     """Each message of a request is one of ours."""
 
-    def read(self, request: Json) -> list[Part]:
+    def read(self, request: Json) -> list[RequestPart]:
         """See `ModelApi`."""
-        return [Part(_message_of(raw), (raw,)) for raw in _messages(request)]
+        return [RequestPart(_message_of(raw), (raw,)) for raw in _messages(request)]
 
-    def made(self, message: Message) -> Part:
+    def made(self, message: Message) -> RequestPart:
         """See `ModelApi`."""
         raw: Json = {"role": message.role, "content": message.content}
         if message.tool_calls:
@@ -33,9 +43,9 @@ class ChatCompletions(ModelApi):
             ]
         if message.call_id is not None:
             raw["tool_call_id"] = message.call_id
-        return Part(message, (raw,))
+        return RequestPart(message, (raw,))
 
-    def with_parts(self, request: Json, parts: Sequence[Part]) -> Json:
+    def with_parts(self, request: Json, parts: Sequence[RequestPart]) -> Json:
         """See `ModelApi`."""
         return {**request, "messages": [raw for part in parts for raw in part.raw]}
 

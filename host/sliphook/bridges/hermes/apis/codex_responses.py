@@ -9,7 +9,17 @@ from typing import Any, cast
 
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest
 
-from .api import Json, ModelApi, ModelReply, Part, arguments_of, joined, text_of, usage_of, word
+from .api import (
+    Json,
+    ModelApi,
+    ModelReply,
+    RequestPart,
+    arguments_of,
+    joined,
+    text_of,
+    usage_of,
+    word,
+)
 from .blocks import as_blocks
 from .chat_completions import function_of, raw_function
 
@@ -17,13 +27,13 @@ from .chat_completions import function_of, raw_function
 class CodexResponses(ModelApi):
     """A call of a tool is an item beside the model's text, and so a message of ours."""
 
-    def read(self, request: Json) -> list[Part]:
+    def read(self, request: Json) -> list[RequestPart]:
         """See `ModelApi`."""
-        found: list[Part] = []
+        found: list[RequestPart] = []
         instructions = request.get("instructions")
         if instructions:
             system = Message(role="system", content=str(instructions))
-            found.append(Part(system, ({"instructions": instructions},)))
+            found.append(RequestPart(system, ({"instructions": instructions},)))
         # what the model thought belongs to the item behind it
         thoughts: list[Json] = []
         for item in _items(request):
@@ -31,19 +41,19 @@ class CodexResponses(ModelApi):
             if message is None:
                 thoughts.append(item)
                 continue
-            found.append(Part(message, (*thoughts, item)))
+            found.append(RequestPart(message, (*thoughts, item)))
             thoughts.clear()
         if thoughts:
-            found.append(Part(Message(role="assistant", content=None), tuple(thoughts)))
+            found.append(RequestPart(Message(role="assistant", content=None), tuple(thoughts)))
         return found
 
-    def made(self, message: Message) -> Part:
+    def made(self, message: Message) -> RequestPart:
         """See `ModelApi`."""
         if message.role == "system":
-            return Part(message, ({"instructions": message.content or ""},))
+            return RequestPart(message, ({"instructions": message.content or ""},))
         if message.call_id is not None:
             output = {"call_id": message.call_id, "output": message.content or ""}
-            return Part(message, ({"type": "function_call_output", **output},))
+            return RequestPart(message, ({"type": "function_call_output", **output},))
         said = [{"role": message.role, "content": message.content}] if message.content else []
         calls = [
             {
@@ -54,9 +64,9 @@ class CodexResponses(ModelApi):
             }
             for call in message.tool_calls or []
         ]
-        return Part(message, (*said, *calls))
+        return RequestPart(message, (*said, *calls))
 
-    def with_parts(self, request: Json, parts: Sequence[Part]) -> Json:
+    def with_parts(self, request: Json, parts: Sequence[RequestPart]) -> Json:
         """See `ModelApi`."""
         raw = [one for part in parts for one in part.raw]
         system = [str(one["instructions"]) for one in raw if "instructions" in one]
