@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from sliphook_sdk import Answer, Context, Plugin, context
+from sliphook_sdk import Context, Plugin, context
+from sliphook_sdk.protocol.answers import UserPromptSubmitAnswer
 from sliphook_sdk.protocol.payloads import TurnEnd, UserPromptSubmit
 
 plugin = Plugin("auto-commit", version="1.0.0", description="Commits what each turn has changed.")
@@ -20,7 +21,7 @@ def git(ctx: Context, *args: str) -> str:
 
 
 @plugin.hook("user_prompt_submit")
-def tell(prompt: UserPromptSubmit, *, ctx: Context) -> Answer | None:
+def tell(prompt: UserPromptSubmit, *, ctx: Context) -> UserPromptSubmitAnswer | None:
     status = git(ctx, "status", "--short", "--branch")
     return context(f"git status --short --branch:\n{status}") if status else None
 

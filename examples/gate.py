@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from sliphook_sdk import Answer, Context, Plugin, continue_with
+from sliphook_sdk import Context, Plugin, continue_with
+from sliphook_sdk.protocol.answers import StopAnswer
 from sliphook_sdk.protocol.payloads import Stop
 
 plugin = Plugin("gate", version="1.0.0", description="Keeps an agent at work until the tests pass.")
 
 
 @plugin.hook("stop", timeout_s=600)
-def tests_pass(stop: Stop, *, ctx: Context) -> Answer | None:
+def tests_pass(stop: Stop, *, ctx: Context) -> StopAnswer | None:
     if ctx.cwd is None or not (ctx.cwd / "Makefile").exists():
         return None
     tests = ctx.run(["make", "test"], timeout_s=540, max_bytes=8000)

@@ -10,8 +10,9 @@ import subprocess
 
 import msgspec
 
-from sliphook_sdk import Answer, Context, Plugin, replace
+from sliphook_sdk import Context, Plugin, replace
 from sliphook_sdk.protocol import ModelRoute
+from sliphook_sdk.protocol.answers import PreLlmCallReplacement
 from sliphook_sdk.protocol.payloads import PreLlmCall
 
 
@@ -32,7 +33,7 @@ running: list[subprocess.Popen[bytes]] = []
 
 
 @plugin.hook("pre_llm_call", match={"model": "local"}, replaces=True, attempts=True, timeout_s=120)
-def to_this_machine(call: PreLlmCall, *, ctx: Context) -> Answer:
+def to_this_machine(call: PreLlmCall, *, ctx: Context) -> PreLlmCallReplacement:
     settings: Settings = ctx.config
     if call.failure is not None and call.failure.kind == "connection":
         start(settings, ctx)

@@ -49,6 +49,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("command",),
         ("registration",),
         ("runtime",),
+        ("decorators",),
         ("plugin",),
         ("service",),
         ("process",),
@@ -66,7 +67,7 @@ UPWARD: Final = {
 
 PURE: Final = {
     "sliphook": ("quoting", "wire", "trace.views"),
-    "sliphook_sdk": ("protocol", "errors", "framing", "registration"),
+    "sliphook_sdk": ("protocol", "errors", "framing", "registration", "decorators"),
 }
 """Pure as a whole. A module elsewhere is pure if its docstring begins with `Pure:`."""
 IMPURE: Final = frozenset(

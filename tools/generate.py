@@ -3,7 +3,8 @@
 `--check` writes nothing, and fails if a file is stale.
 
 In a document, a table is between `<!-- generated: NAME -->` and `<!-- end -->`; a list is the items
-that follow `<!-- generated list: NAME -->`. All else is written by hand.
+that follow `<!-- generated list: NAME -->`. In a Python module, what is generated is between
+`# generated: NAME` and `# end`. All else is written by hand.
 """
 
 from __future__ import annotations
@@ -16,7 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tools import agents, framing_vectors, hermes, keys, node, schema, tables, vectors
+from tools import (
+    agents,
+    framing_vectors,
+    hermes,
+    hook_types,
+    keys,
+    node,
+    schema,
+    tables,
+    vectors,
+)
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -26,6 +37,32 @@ _MARKED: Final = re.compile(
     re.DOTALL,
 )
 """The items of a list end at an empty line or a heading, so that no line of prose continues one."""
+
+_MARKED_CODE: Final = re.compile(
+    r"(?P<start>^ *# generated: (?P<name>\w+)\n).*?(?P<end>^ *# end$)", re.DOTALL | re.MULTILINE
+)
+
+
+def rewrite_code(text: str, parts_by_name: Mapping[str, Callable[[], str]], module: str) -> str:
+    """A Python module with every generated part replaced.
+
+    Args:
+        text: the whole module.
+        parts_by_name: a function for each part.
+        module: the module's name, for errors.
+
+    Raises:
+        ValueError: the module does not have just these parts.
+    """
+    found = [match["name"] for match in _MARKED_CODE.finditer(text)]
+    if sorted(found) != sorted(parts_by_name):
+        raise ValueError(
+            f"{module} has the generated parts {', '.join(found) or 'none'}, and not"
+            f" {', '.join(parts_by_name)}, each between `# generated: NAME` and `# end`"
+        )
+    return _MARKED_CODE.sub(
+        lambda match: f"{match['start']}{parts_by_name[match['name']]()}\n{match['end']}", text
+    )
 
 
 def rewrite(
@@ -103,6 +140,10 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         settings: rewrite(
             settings.read_text(encoding="utf-8"), keys.settings_tables(), "docs/settings.md"
         ),
+        **{
+            path: rewrite_code(path.read_text(encoding="utf-8"), parts, path.name)
+            for path, parts in hook_types.modules().items()
+        },
         root / "sdk" / "node" / "src" / "protocol.js": node.code(),
         root / "sdk" / "node" / "src" / "samples.js": node.samples(),
         root / "sdk" / "node" / "types" / "protocol.d.ts": node.declarations(),

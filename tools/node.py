@@ -108,6 +108,13 @@ def declarations() -> str:
         "ToolKind": get_args(shapes.ToolKind),
         "Decision": get_args(protocol.Decision),
         "OnFailure": get_args(protocol.OnFailure),
+        "DeniableHook": [
+            entry.name for entry in protocol.CATALOGUE.values() if "deny" in entry.decisions
+        ],
+        "ReplaceableHook": [
+            entry.name for entry in protocol.CATALOGUE.values() if entry.replace or entry.substitute
+        ],
+        "AttemptedHook": [entry.name for entry in protocol.CATALOGUE.values() if entry.attempts],
     }
     payloads = ((entry.name, entry.payload.__name__) for entry in protocol.CATALOGUE.values())
     parts = [_MADE]
@@ -118,8 +125,29 @@ def declarations() -> str:
     parts.append(
         _mapping(
             "Answers",
-            "What an answer to each hook may hold.",
+            "What an answer to each hook may hold, of a handler with `replaces`.",
             ((entry.name, _answer(entry)) for entry in hooks),
+        )
+    )
+    parts.append(
+        _fields(
+            "Replaced",
+            "What `replace` may name in some hook.",
+            {name: _replaced(entry, name) for entry in hooks for name in entry.replace},
+        )
+    )
+    parts.append(
+        _fields(
+            "Substituted",
+            "What `substitute` may name in some hook.",
+            {name: _substitute(name) for entry in hooks for name in entry.substitute},
+        )
+    )
+    parts.append(
+        _mapping(
+            "Matched",
+            "The fields that `match` may name.",
+            ((entry.name, _union(match_fields(entry))) for entry in protocol.CATALOGUE.values()),
         )
     )
     heavy = (
@@ -171,20 +199,46 @@ def _domain(entry: protocol.Entry, field: str) -> dict[str, Any]:
 
 
 def _answer(entry: protocol.Entry) -> str:
-    fields: dict[str, str] = {}
+    """All fields of an answer: those that the hook does not take are `never`."""
+    fields = {field.encode_name: "never" for field in msgspec.structs.fields(protocol.Answer)}
     if entry.decisions:
         fields |= {"decision": _union(entry.decisions), "reason": "string"}
     if entry.replace:
-        fields["replace"] = f"Partial<Pick<{entry.payload.__name__}, {_union(entry.replace)}>>"
+        fields["replace"] = _record(
+            {f"{name}?": _replaced(entry, name) for name in entry.replace}
+            | {f"{name}?": "never" for name in _others("replace", entry.replace)}
+        )
     if entry.substitute:
-        inside = (f"{name}?: {_substitute(name)}" for name in entry.substitute)
-        fields["substitute"] = f"{{ {'; '.join(inside)} }}"
+        first, *more = entry.substitute
+        fields["substitute"] = _record(
+            {first: _substitute(first)}
+            | {f"{name}?": _substitute(name) for name in more}
+            | {f"{name}?": "never" for name in _others("substitute", entry.substitute)}
+        )
     if entry.context:
         fields["context"] = "readonly string[]"
     if entry.continues:
         fields["continue_with"] = "string"
     fields["_meta"] = "unknown"
-    return "{ " + "; ".join(f"{name}?: {hint}" for name, hint in fields.items()) + " }"
+    return _record({f"{name}?": hint for name, hint in fields.items()})
+
+
+def _others(verb: typing.Literal["replace", "substitute"], own: Iterable[str]) -> list[str]:
+    """The fields that other hooks let replace or substitute."""
+    every = {
+        name: None
+        for entry in protocol.CATALOGUE.values()
+        for name in (entry.replace if verb == "replace" else entry.substitute)
+    }
+    return [name for name in every if name not in own]
+
+
+def _record(fields: dict[str, str]) -> str:
+    return "{ " + "; ".join(f"{name}: {hint}" for name, hint in fields.items()) + " }"
+
+
+def _replaced(entry: protocol.Entry, name: str) -> str:
+    return f"{entry.payload.__name__}[{json.dumps(name)}]"
 
 
 def _substitute(name: str) -> str:
@@ -226,6 +280,10 @@ def _mapping(name: str, summary: str, rows: Iterable[tuple[str, str]]) -> str:
             "}",
         ]
     )
+
+
+def _fields(name: str, summary: str, fields: dict[str, str]) -> str:
+    return _mapping(name, summary, ((f"{field}?", hint) for field, hint in fields.items()))
 
 
 def _union(values: Iterable[str]) -> str:

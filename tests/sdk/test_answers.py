@@ -50,7 +50,7 @@ def test_answers_are_joined() -> None:
         (allow(), deny("no"), "decision"),
         (continue_with("a"), continue_with("b"), "continue_with"),
         (replace(text="a"), replace(text="b"), "replace"),
-        (substitute(result=1), substitute(result=2), "substitute"),
+        (substitute(result="1"), substitute(result="2"), "substitute"),
     ],
 )
 def test_nothing_is_lost_in_joining(one: Answer, other: Answer, both: str) -> None:
@@ -86,7 +86,7 @@ FORBIDDEN = [
     ),
     (
         "user_prompt_submit",
-        replace(txt="x"),
+        Answer(replace={"txt": "x"}),
         "user_prompt_submit takes no replace(txt=...); it takes deny(), replace(text=...), "
         "context()",
     ),

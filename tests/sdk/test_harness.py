@@ -32,6 +32,7 @@ from sliphook_sdk.protocol import (
     SubmitParams,
     ToolsParams,
 )
+from sliphook_sdk.protocol.answers import PreToolCallAnswer, StopAnswer
 from sliphook_sdk.protocol.payloads import (
     PreToolCall,
     SessionEnd,
@@ -53,20 +54,20 @@ plugin = Plugin(
 
 
 @plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
-def guard(call: PreToolCall, *, ctx: Context[Config]) -> Answer | None:
+def guard(call: PreToolCall, *, ctx: Context[Config]) -> PreToolCallAnswer | None:
     if len(call.arguments["command"]) > ctx.config.limit:
         return deny(f"longer than {ctx.config.limit}")
     return None
 
 
 @plugin.hook("user_prompt_submit")
-async def prompt(prompt: UserPromptSubmit) -> Answer:
+async def prompt(prompt: UserPromptSubmit) -> Any:
     await asyncio.sleep(0)
     return replace(text="no, this needs replaces")
 
 
 @plugin.hook("stop")
-async def stop(stop: Stop, *, ctx: AsyncContext[Config]) -> Answer | None:
+async def stop(stop: Stop, *, ctx: AsyncContext[Config]) -> StopAnswer | None:
     await ctx.notify("info", "done")
     if await ctx.interrupt("enough"):
         await ctx.inject("remember")
@@ -235,7 +236,7 @@ def test_mistakes_of_the_test_are_told_from_mistakes_of_the_plugin() -> None:
     with pytest.raises(
         ValueError, match="there is no hook or event 'pre_toolcall'; did you mean 'pre_tool_call'"
     ):
-        harness.fire("pre_toolcall")
+        harness.fire("pre_toolcall")  # type: ignore[arg-type]  # checkers find it too
     with pytest.raises(
         ValueError, match="hook/pre_tool_call has no field 'tool'; did you mean 'tool_name'"
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -388,4 +388,4 @@ def test_one_function_for_each_and_only_ctx() -> None:
     with pytest.raises(RegistrationError, match=r"cannot be on_start: begin\(\) at "):
         plugin.on_start(begin)
     with pytest.raises(RegistrationError, match="which is given nothing but ctx"):
-        plugin.on_shutdown(takes_more)
+        cast("Any", plugin).on_shutdown(takes_more)

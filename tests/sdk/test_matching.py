@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import fnmatch
+from typing import Any, cast
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook_sdk import Answer, Plugin, RegistrationError, context, deny
+from sliphook_sdk import Plugin, RegistrationError, context, deny
 from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import CATALOGUE, match_fields
+from sliphook_sdk.protocol.answers import PreToolCallAnswer
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PreToolCall
 from sliphook_sdk.registration.entry_handlers import EntryHandlers
@@ -67,7 +69,7 @@ def test_free_text_is_refused_with_advice() -> None:
     plugin = Plugin("p")
     with pytest.raises(RegistrationError, match=r"cannot match 'text': it is free text.*handler$"):
 
-        @plugin.hook("user_prompt_submit", match={"text": "deploy*"})
+        @plugin.hook("user_prompt_submit", match=cast("Any", {"text": "deploy*"}))
         def prompt(call: object) -> None:
             pass
 
@@ -76,15 +78,15 @@ def test_the_first_that_fits_is_asked() -> None:
     plugin = Plugin("p")
 
     @plugin.hook("pre_tool_call", match={"tool_name": "a*"})
-    def first(call: PreToolCall) -> Answer:
+    def first(call: PreToolCall) -> PreToolCallAnswer:
         return context("first")
 
     @plugin.hook("pre_tool_call", match={"tool_name": "*b"}, subagents=False)
-    def second(call: PreToolCall) -> Answer:
+    def second(call: PreToolCall) -> PreToolCallAnswer:
         return context("second")
 
     @plugin.hook("pre_tool_call", match={"tool_name": "*b"})
-    def third(call: PreToolCall) -> Answer:
+    def third(call: PreToolCall) -> PreToolCallAnswer:
         return context("third")
 
     harness = Harness(plugin)
@@ -102,7 +104,7 @@ def test_none_that_fits_is_an_error_and_no_abstention() -> None:
     def first(call: PreToolCall) -> None: ...
 
     @plugin.hook("pre_tool_call", match={"tool_name": "b*"})
-    def second(call: PreToolCall) -> Answer:
+    def second(call: PreToolCall) -> PreToolCallAnswer:
         return deny("no")
 
     handlers = EntryHandlers(CATALOGUE["pre_tool_call"], plugin.hooks)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
-from sliphook_sdk import Answer, Context, ModelRoute, Plugin, RegistrationError, replace, substitute
+from sliphook_sdk import Context, ModelRoute, Plugin, RegistrationError, replace, substitute
 from sliphook_sdk.protocol import LlmFailure, Message, ProgressParams, Usage, Uses
+from sliphook_sdk.protocol.answers import PreLlmCallReplacement
 from sliphook_sdk.protocol.payloads import PreLlmCall, PreToolCall
 from sliphook_sdk.testing import Harness, PluginError
 
@@ -17,7 +20,7 @@ def test_a_plugin_routes_and_is_asked_again() -> None:
     seen: list[tuple[int | None, LlmFailure | None]] = []
 
     @plugin.hook("pre_llm_call", replaces=True, attempts=True)
-    def local(call: PreLlmCall) -> Answer:
+    def local(call: PreLlmCall) -> PreLlmCallReplacement:
         seen.append((call.attempt, call.failure))
         there = ModelRoute(base_url="http://127.0.0.1:8080/v1", key_env="SWITCH_KEY")
         return replace(route=there, model="small")
@@ -50,7 +53,7 @@ def test_a_route_needs_its_grant() -> None:
             harness.fire("pre_llm_call")
 
 
-def elsewhere(call: PreLlmCall) -> Answer:
+def elsewhere(call: PreLlmCall) -> PreLlmCallReplacement:
     return replace(route=ModelRoute(provider="router"))
 
 
@@ -59,7 +62,7 @@ def test_the_text_of_a_substitute_goes_ahead_in_pieces() -> None:
     text = "é" * 10_000
 
     @plugin.hook("pre_llm_call", replaces=True)
-    def cached(call: PreLlmCall, *, ctx: Context) -> Answer:
+    def cached(call: PreLlmCall, *, ctx: Context) -> PreLlmCallReplacement:
         ctx.say("")
         ctx.say(text)
         ctx.say("x")
@@ -97,7 +100,7 @@ def test_what_cannot_be_registered() -> None:
     with pytest.raises(RegistrationError, match="servers, which needs uses=\\['route'\\]"):
         Plugin("switch", servers=SERVERS)
     with pytest.raises(RegistrationError, match="cannot have attempts=True: stop is asked once"):
-        Plugin("switch").hook("stop", attempts=True)(print_it)
+        cast("Any", Plugin("switch")).hook("stop", attempts=True)(print_it)
 
 
 def print_it(call: object) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sliphook_sdk import Plugin, deny
+from sliphook_sdk.protocol.answers import PreToolCallAnswer
 from sliphook_sdk.protocol.payloads import PreToolCall
 from sliphook_sdk.testing import Harness, load_plugin
 
@@ -41,7 +42,7 @@ def test_with_an_object(plugin_harness: Make, tmp_path: Path) -> None:
     plugin = Plugin("mine")
 
     @plugin.hook("pre_tool_call")
-    def never(call: PreToolCall) -> object:
+    def never(call: PreToolCall) -> PreToolCallAnswer:
         return deny("no")
 
     assert plugin_harness(plugin).fire("pre_tool_call") == deny("no")

@@ -4,16 +4,21 @@ import type {
   AlertLevel,
   Answers,
   AskResult,
+  AttemptedHook,
+  DeniableHook,
   EnvWant,
   EventName,
   Heavy,
   HookName,
   Level,
   Manifest,
-  ModelRoute,
+  Matched,
   OnFailure,
   Payloads,
+  ReplaceableHook,
+  Replaced,
   SubmitResult,
+  Substituted,
   Uses,
 } from "./protocol.js";
 
@@ -23,15 +28,12 @@ type Name = HookName | EventName;
 type Awaitable<T> = T | Promise<T>;
 type Nothing = null | undefined | void;
 
-/** Patterns (`*` and `?`), or lists of them, for string fields of the payload. */
-export type Match<Payload> = {
-  [Field in keyof Payload as Payload[Field] extends string | null | undefined ? Field : never]?:
-    string | readonly string[];
-};
+/** Patterns (`*` and `?`), or lists of them, for fields of the payload that hold a name or a word. */
+export type Match<N extends Name> = { [Field in Matched[N]]?: string | readonly string[] };
 
 export interface EventOptions<N extends Name> {
   /** the function is asked or told only if all fields fit */
-  match?: Match<Payloads[N]>;
+  match?: Match<N>;
   /** heavy fields of the payload to fill in */
   include?: readonly Heavy[N][];
   /** for child agents too; if left out, the hook's default */
@@ -44,14 +46,23 @@ export interface HookOptions<N extends HookName> extends EventOptions<N> {
   /** seconds to answer, 0.05 to 600; 5 if left out */
   timeoutS?: number;
   /** `closed`: a failed answer denies; `open`: it abstains; if left out, the hook's default */
-  onFailure?: OnFailure;
+  onFailure?: N extends DeniableHook ? OnFailure : "open";
   /** plugins with a high priority are asked first */
   priority?: number;
-  /** the answers may `replace` and `substitute` */
-  replaces?: boolean;
   /** in `pre_llm_call`: asked before each attempt, with the `failure` of the last */
-  attempts?: boolean;
+  attempts?: N extends AttemptedHook ? boolean : never;
 }
+
+export interface ReplacingOptions<N extends ReplaceableHook> extends HookOptions<N> {
+  /** the answers may `replace` and `substitute` */
+  replaces: boolean;
+}
+
+/** What an answer to each hook may hold, of a handler without `replaces`. */
+export type Opinion<N extends HookName> = Omit<Answers[N], "replace" | "substitute"> & {
+  replace?: never;
+  substitute?: never;
+};
 
 export interface ToolOptions {
   /** tells the model when to call the tool */
@@ -269,14 +280,16 @@ export interface Context<State = unknown, Config = Record<string, any>> {
   ): Promise<void>;
 }
 
-type HookHandler<N extends HookName, State, Config> = (
+type HookHandler<N extends HookName, State, Config, Returned = Opinion<N>> = (
   payload: Payloads[N],
   ctx: Context<State, Config>,
-) => Awaitable<Answers[N] | Nothing>;
+) => Awaitable<Returned | Nothing>;
 type EventHandler<N extends Name, State, Config> = (
   payload: Payloads[N],
   ctx: Context<State, Config>,
-) => unknown;
+) => Awaitable<NoAnswer>;
+/** What is told gives no answer; what else it returns is ignored. */
+type NoAnswer = Nothing | boolean | number | string | (object & { and?: never; then?: never });
 type ToolHandler<State, Config> = (
   args: Record<string, any>,
   ctx: Context<State, Config>,
@@ -321,8 +334,13 @@ export class Plugin<State = unknown, Config = Record<string, any>> {
   hook<N extends HookName>(name: N, handler: HookHandler<N, State, Config>): this;
   hook<N extends HookName>(
     name: N,
-    options: HookOptions<N>,
+    options: HookOptions<N> & { replaces?: never },
     handler: HookHandler<N, State, Config>,
+  ): this;
+  hook<N extends ReplaceableHook>(
+    name: N,
+    options: ReplacingOptions<N>,
+    handler: HookHandler<N, State, Config, Answers[N]>,
   ): this;
   /**
    * Register a function that is told of an event or a hook. Several run one after the other, in the
@@ -370,13 +388,17 @@ export function allow(reason?: string): Joined<{ decision: "allow"; reason?: str
 export function deny(reason: string): Joined<{ decision: "deny"; reason: string }>;
 /** A person shall decide, and reads the reason. */
 export function ask(reason: string): Joined<{ decision: "ask"; reason: string }>;
-/** The fields of a payload; the words of a route are not any strings. */
-type Replaced = { route?: ModelRoute | null; [field: string]: unknown };
+/** Fields, none of which is unknown. */
+type Known<Fields, All> = Fields & { [Field in Exclude<keyof Fields, keyof All>]: never };
 
 /** New values for fields of the payload, each in place of the old. Needs `replaces: true`. */
-export function replace<Fields extends Replaced>(fields: Fields): Joined<{ replace: Fields }>;
+export function replace<Fields extends Replaced>(
+  fields: Known<Fields, Replaced>,
+): Joined<{ replace: Fields }>;
 /** A result in place of the call, which then does not happen. Needs `replaces: true`. */
-export function substitute<Fields extends object>(fields: Fields): Joined<{ substitute: Fields }>;
+export function substitute<Fields extends Substituted>(
+  fields: Known<Fields, Substituted>,
+): Joined<{ substitute: Fields }>;
 /** Texts for the model; the host labels them with the plugin's name. */
 export function context(...texts: string[]): Joined<{ context: readonly string[] }>;
 /** In `stop`: the agent goes on, with this as the next message. */

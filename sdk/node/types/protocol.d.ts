@@ -16,6 +16,12 @@ export type Decision = "allow" | "deny" | "ask";
 
 export type OnFailure = "open" | "closed";
 
+export type DeniableHook = "user_prompt_submit" | "pre_llm_call" | "pre_tool_call";
+
+export type ReplaceableHook = "user_prompt_submit" | "pre_llm_call" | "pre_tool_call" | "post_tool_call";
+
+export type AttemptedHook = "pre_llm_call";
+
 /** One tool call inside a message of the model. */
 export interface ToolCallRequest {
   /** the model's id of the call */
@@ -657,15 +663,57 @@ export interface Payloads {
   subagent_stop: SubagentStop;
 }
 
-/** What an answer to each hook may hold. */
+/** What an answer to each hook may hold, of a handler with `replaces`. */
 export interface Answers {
-  session_start: { context?: readonly string[]; _meta?: unknown };
-  user_prompt_submit: { decision?: "deny"; reason?: string; replace?: Partial<Pick<UserPromptSubmit, "text">>; context?: readonly string[]; _meta?: unknown };
-  pre_llm_call: { decision?: "deny"; reason?: string; replace?: Partial<Pick<PreLlmCall, "model" | "route" | "messages" | "tools">>; substitute?: { response?: Message; usage?: Usage; finish_reason?: string }; context?: readonly string[]; _meta?: unknown };
-  pre_tool_call: { decision?: "allow" | "deny" | "ask"; reason?: string; replace?: Partial<Pick<PreToolCall, "arguments">>; substitute?: { result?: ToolResult | string }; context?: readonly string[]; _meta?: unknown };
-  post_tool_call: { replace?: Partial<Pick<PostToolCall, "result">>; context?: readonly string[]; _meta?: unknown };
-  stop: { continue_with?: string; _meta?: unknown };
-  subagent_start: { context?: readonly string[]; _meta?: unknown };
+  session_start: { decision?: never; reason?: never; replace?: never; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+  user_prompt_submit: { decision?: "deny"; reason?: string; replace?: { text?: UserPromptSubmit["text"]; model?: never; route?: never; messages?: never; tools?: never; arguments?: never; result?: never }; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+  pre_llm_call: { decision?: "deny"; reason?: string; replace?: { model?: PreLlmCall["model"]; route?: PreLlmCall["route"]; messages?: PreLlmCall["messages"]; tools?: PreLlmCall["tools"]; text?: never; arguments?: never; result?: never }; substitute?: { response: Message; usage?: Usage; finish_reason?: string; result?: never }; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+  pre_tool_call: { decision?: "allow" | "deny" | "ask"; reason?: string; replace?: { arguments?: PreToolCall["arguments"]; text?: never; model?: never; route?: never; messages?: never; tools?: never; result?: never }; substitute?: { result: ToolResult | string; response?: never; usage?: never; finish_reason?: never }; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+  post_tool_call: { decision?: never; reason?: never; replace?: { result?: PostToolCall["result"]; text?: never; model?: never; route?: never; messages?: never; tools?: never; arguments?: never }; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+  stop: { decision?: never; reason?: never; replace?: never; substitute?: never; context?: never; continue_with?: string; _meta?: unknown };
+  subagent_start: { decision?: never; reason?: never; replace?: never; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+}
+
+/** What `replace` may name in some hook. */
+export interface Replaced {
+  text?: UserPromptSubmit["text"];
+  model?: PreLlmCall["model"];
+  route?: PreLlmCall["route"];
+  messages?: PreLlmCall["messages"];
+  tools?: PreLlmCall["tools"];
+  arguments?: PreToolCall["arguments"];
+  result?: PostToolCall["result"];
+}
+
+/** What `substitute` may name in some hook. */
+export interface Substituted {
+  response?: Message;
+  usage?: Usage;
+  finish_reason?: string;
+  result?: ToolResult | string;
+}
+
+/** The fields that `match` may name. */
+export interface Matched {
+  session_start: "session_key" | "platform" | "user_id" | "cwd" | "source" | "model";
+  session_reset: "session_key" | "platform" | "user_id" | "cwd" | "cause";
+  session_end: "session_key" | "platform" | "user_id" | "cwd" | "reason";
+  turn_start: "session_key" | "platform" | "user_id" | "cwd" | "submitted_by";
+  user_prompt_submit: "session_key" | "platform" | "user_id" | "cwd" | "source" | "submitted_by";
+  pre_llm_call: "session_key" | "platform" | "user_id" | "cwd" | "provider" | "model";
+  post_llm_call: "session_key" | "platform" | "user_id" | "cwd" | "provider" | "model" | "finish_reason" | "substituted_by" | "routed_by";
+  llm_call_failed: "session_key" | "platform" | "user_id" | "cwd" | "kind";
+  pre_tool_call: "session_key" | "platform" | "user_id" | "cwd" | "tool_name" | "tool_kind" | "origin";
+  post_tool_call: "tool_name" | "tool_kind" | "origin" | "status" | "substituted_by";
+  stop: "session_key" | "platform" | "user_id" | "cwd";
+  agent_loop_stopped: "reason";
+  submission_end: "by" | "outcome";
+  turn_end: "outcome";
+  notification: "session_key" | "platform" | "user_id" | "cwd" | "level" | "source";
+  user_input_required: "session_key" | "platform" | "user_id" | "cwd" | "kind" | "asked_by";
+  user_input_received: "session_key" | "platform" | "user_id" | "cwd" | "kind" | "by";
+  subagent_start: "session_key" | "platform" | "user_id" | "cwd";
+  subagent_stop: "status";
 }
 
 /** The fields that are null unless `include` names them. */

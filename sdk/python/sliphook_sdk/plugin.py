@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, get_args
 
 import msgspec
 
+from .decorators.registered import Registered
 from .errors import RegistrationError
 from .protocol import EnvWant, Manifest, Uses, limits, why_no_plugin_name
 from .registration.arguments import fit
-from .registration.decorators import Registered
 from .registration.subscriptions import subscriptions_of
 from .registration.tools import Tool
 from .runtime.host import AsyncHost, Host

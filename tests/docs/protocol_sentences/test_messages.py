@@ -11,8 +11,9 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import HostError
-from sliphook_sdk import Answer, Plugin, deny
+from sliphook_sdk import Plugin, deny
 from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
+from sliphook_sdk.protocol.answers import PreToolCallAnswer
 from sliphook_sdk.protocol.payloads import PreToolCall
 from sliphook_sdk.testing import Harness
 from tests.check import test_suite
@@ -392,8 +393,8 @@ def test_a_hook_that_an_sdk_is_told() -> None:
     plugin = Plugin("probe")
     ran: list[str] = []
 
-    def handler(name: str) -> Callable[[PreToolCall], Answer]:
-        def handle(call: PreToolCall) -> Answer:
+    def handler(name: str) -> Callable[[PreToolCall], PreToolCallAnswer]:
+        def handle(call: PreToolCall) -> PreToolCallAnswer:
             ran.append(name)
             return deny("no")
 

@@ -1,19 +1,38 @@
-"""A plugin's answer to a hook: one strict shape, the same on both sides."""
+"""A plugin's answer to a hook: one strict shape, the same on both sides.
+
+Type checkers know what an answer says: `deny()` makes an `Answer[Literal["deny"]]`, and a handler
+of `stop` may return a `StopAnswer` alone. `Answer` without more may say anything.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Optional, Union
 
 import msgspec
 
 from .describe import doc
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    SaysT = TypeVar("SaysT", covariant=True, bound=str, default=str)
+    MoreT = TypeVar("MoreT", bound=str)
+else:
+    from typing import TypeVar
+
+    SaysT = TypeVar("SaysT", covariant=True)
 
 Decision = Literal["allow", "deny", "ask"]
 """The strongest counts: deny > ask > allow > no decision."""
 
 
 class Answer(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+    msgspec.Struct,
+    Generic[SaysT],
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
 ):
     """One plugin's reply to a hook.
 
@@ -59,7 +78,7 @@ class Answer(
             and self.continue_with is None
         )
 
-    def __or__(self, other: Answer) -> Answer:
+    def __or__(self, other: Answer[MoreT]) -> Answer[Union[SaysT, MoreT]]:
         """Both answers in one: `allow() | context("...")`.
 
         The lists of `context` are joined, and so are the fields of `replace` and `substitute`.
@@ -81,3 +100,45 @@ class Answer(
             else:
                 raise ValueError(f"both answers have `{name}`")
         return Answer(**said)
+
+
+# generated: answers
+SessionStartAnswer = Answer[Literal["context"]]
+"""What a handler of `session_start` may answer."""
+UserPromptSubmitAnswer = Answer[Literal["deny", "context"]]
+"""What a handler of `user_prompt_submit` may answer."""
+UserPromptSubmitReplacement = Answer[Literal["deny", "replace(text)", "context"]]
+"""What a handler of `user_prompt_submit` with `replaces=True` may answer."""
+PreLlmCallAnswer = Answer[Literal["deny", "context"]]
+"""What a handler of `pre_llm_call` may answer."""
+PreLlmCallReplacement = Answer[
+    Literal[
+        "deny",
+        "replace(model, route, messages, tools)",
+        "substitute(response, usage, finish_reason)",
+        "context",
+    ]
+]
+"""What a handler of `pre_llm_call` with `replaces=True` may answer."""
+PreToolCallAnswer = Answer[Literal["allow", "deny", "ask", "context"]]
+"""What a handler of `pre_tool_call` may answer."""
+PreToolCallReplacement = Answer[
+    Literal[
+        "allow",
+        "deny",
+        "ask",
+        "replace(arguments)",
+        "substitute(result)",
+        "context",
+    ]
+]
+"""What a handler of `pre_tool_call` with `replaces=True` may answer."""
+PostToolCallAnswer = Answer[Literal["context"]]
+"""What a handler of `post_tool_call` may answer."""
+PostToolCallReplacement = Answer[Literal["replace(result)", "context"]]
+"""What a handler of `post_tool_call` with `replaces=True` may answer."""
+StopAnswer = Answer[Literal["continue_with"]]
+"""What a handler of `stop` may answer."""
+SubagentStartAnswer = Answer[Literal["context"]]
+"""What a handler of `subagent_start` may answer."""
+# end

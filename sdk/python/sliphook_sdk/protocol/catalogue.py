@@ -17,6 +17,32 @@ from .shapes import Message, Payload, ToolResult, Usage
 Kind = Literal["hook", "event"]
 OnFailure = Literal["open", "closed"]
 
+# generated: names
+HookName = Literal[
+    "session_start",
+    "user_prompt_submit",
+    "pre_llm_call",
+    "pre_tool_call",
+    "post_tool_call",
+    "stop",
+    "subagent_start",
+]
+EventName = Literal[
+    "session_reset",
+    "session_end",
+    "turn_start",
+    "post_llm_call",
+    "llm_call_failed",
+    "agent_loop_stopped",
+    "submission_end",
+    "turn_end",
+    "notification",
+    "user_input_required",
+    "user_input_received",
+    "subagent_stop",
+]
+# end
+
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One hook or event.

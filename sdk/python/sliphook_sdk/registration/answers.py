@@ -8,28 +8,69 @@ A handler that returns None abstains.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from sliphook_sdk.errors import AnswerError
 from sliphook_sdk.protocol import Answer, Entry
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Literal
 
-def allow(reason: str | None = None) -> Answer:
+    from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, ToolResult, Usage
+
+
+def allow(reason: str | None = None) -> Answer[Literal["allow"]]:
     """The plugin is in favour. An opinion: all of the agent's own rules still apply."""
     return Answer(decision="allow", reason=reason)
 
 
-def deny(reason: str) -> Answer:
+def deny(reason: str) -> Answer[Literal["deny"]]:
     """It must not happen. People and the model read the reason."""
     return Answer(decision="deny", reason=reason)
 
 
-def ask(reason: str) -> Answer:
+def ask(reason: str) -> Answer[Literal["ask"]]:
     """A person shall decide, and reads the reason."""
     return Answer(decision="ask", reason=reason)
 
 
-def replace(**fields: Any) -> Answer:
+# generated: replace
+@overload
+def replace(
+    *,
+    text: str,
+) -> Answer[Literal["replace(text)"]]: ...
+
+
+@overload
+def replace(
+    *,
+    model: str | None = None,
+    route: ModelRoute | Mapping[str, Any] | None = None,
+    messages: Sequence[Message | Mapping[str, Any]] | None = None,
+    tools: Sequence[ModelTool | Mapping[str, Any]] | None = None,
+) -> Answer[Literal["replace(model, route, messages, tools)"]]: ...
+
+
+@overload
+def replace(
+    *,
+    arguments: Mapping[str, Any],
+) -> Answer[Literal["replace(arguments)"]]: ...
+
+
+@overload
+def replace(
+    *,
+    result: ToolResult | Mapping[str, Any] | None,
+) -> Answer[Literal["replace(result)"]]: ...
+
+
+# end
+
+
+def replace(**fields: Any) -> Answer[Any]:
     """New values for fields of the payload, each replacing the whole old value.
 
     Needs `replaces=True`.
@@ -37,17 +78,37 @@ def replace(**fields: Any) -> Answer:
     return Answer(replace=fields)
 
 
-def substitute(**fields: Any) -> Answer:
+# generated: substitute
+@overload
+def substitute(
+    *,
+    response: Message | Mapping[str, Any],
+    usage: Usage | Mapping[str, Any] | None = None,
+    finish_reason: str | None = None,
+) -> Answer[Literal["substitute(response, usage, finish_reason)"]]: ...
+
+
+@overload
+def substitute(
+    *,
+    result: ToolResult | Mapping[str, Any] | str,
+) -> Answer[Literal["substitute(result)"]]: ...
+
+
+# end
+
+
+def substitute(**fields: Any) -> Answer[Any]:
     """A result in place of the call, which then does not happen. Needs `replaces=True`."""
     return Answer(substitute=fields)
 
 
-def context(*texts: str) -> Answer:
+def context(*texts: str) -> Answer[Literal["context"]]:
     """Texts for the model; the host labels them with the plugin's name."""
     return Answer(context=list(texts))
 
 
-def continue_with(text: str) -> Answer:
+def continue_with(text: str) -> Answer[Literal["continue_with"]]:
     """In `stop`: the agent goes on, with this as the next message."""
     return Answer(continue_with=text)
 

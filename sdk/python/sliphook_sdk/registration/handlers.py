@@ -158,12 +158,13 @@ class HookHandler(Handler):
                 f"returned {type(returned).__name__}; "
                 "return None, or what allow(), deny() and the like make"
             )
-        check_answer(self.entry, returned, replaces=self.replaces)
-        for verb, given in (("replace", returned.replace), ("substitute", returned.substitute)):
+        answer = cast("Answer", returned)
+        check_answer(self.entry, answer, replaces=self.replaces)
+        for verb, given in (("replace", answer.replace), ("substitute", answer.substitute)):
             fault = None if given is None else fault_in(given)
             if fault is not None:
                 raise AnswerError(f"{verb}() has what JSON does not have: {fault}")
-        return returned
+        return answer
 
     def _entry(self, name: str) -> Entry:
         entry = CATALOGUE.get(name)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sliphook_sdk.plugin import Plugin
+    from sliphook_sdk.protocol.catalogue import EventName, HookName
 
 
 class PluginError(AssertionError):
@@ -132,7 +133,9 @@ class Harness:
         """What the plugin declares."""
         return self._manifest
 
-    def fire(self, name: str, *, cancel_after: float | None = None, **fields: Any) -> Answer | None:
+    def fire(
+        self, name: HookName, *, cancel_after: float | None = None, **fields: Any
+    ) -> Answer | None:
         """Ask the plugin, as the host does when it fires a hook.
 
         Args:
@@ -161,7 +164,7 @@ class Harness:
             raise PluginError("replace(route=...) needs uses=['route'], and the user's grant")
         return answer
 
-    def tell(self, name: str, **fields: Any) -> None:
+    def tell(self, name: HookName | EventName, **fields: Any) -> None:
         """Tell the plugin of an event, or of a hook as the host does after an interrupt.
 
         Args:

@@ -1,4 +1,4 @@
-"""The decorators that register an author's functions."""
+"""All decorators of a plugin: those of hooks and events, and those of all else."""
 
 from __future__ import annotations
 
@@ -6,125 +6,37 @@ import traceback
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sliphook_sdk.errors import RegistrationError
-from sliphook_sdk.protocol import CATALOGUE, Kind, OnFailure, Subscription
+from sliphook_sdk.registration.handlers import CommandHandler
+from sliphook_sdk.registration.life import LifeHandler
+from sliphook_sdk.registration.tools import Tool
 
-from .handlers import CommandHandler, HookHandler
-from .life import LifeHandler
-from .subscriptions import check_reachable
-from .tools import Tool
+from .hooks import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from .life import Moment
+    from sliphook_sdk.registration.life import Moment
+
+    from .handler_types import CommandFunction, EndFunction, StartFunction
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 NamedT = TypeVar("NamedT", Tool, CommandHandler)
 
 
-class Registered:
+class Registered(Asked):
     """The functions of a plugin.
 
     Attributes:
-        hooks: the handlers of hooks and events, in the order of their definition.
         tools: the tools of the manifest by their names.
         commands: the slash commands by their names.
         life: the functions for its start and its end.
     """
 
     def __init__(self) -> None:
-        self.hooks: list[HookHandler] = []
+        super().__init__()
         self.tools: dict[str, Tool] = {}
         self.commands: dict[str, CommandHandler] = {}
         self.life: dict[Moment, LifeHandler] = {}
-
-    def hook(
-        self,
-        name: str,
-        *,
-        match: Mapping[str, str | list[str]] | None = None,
-        timeout_s: float | None = None,
-        on_failure: OnFailure | None = None,
-        priority: int | None = None,
-        replaces: bool = False,
-        include: Sequence[str] = (),
-        subagents: bool | None = None,
-        attempts: bool = False,
-        optional: bool = False,
-    ) -> Callable[[FunctionT], FunctionT]:
-        """Register a function that answers a hook: `(payload, *, ctx) -> Answer | None`.
-
-        It may be an `async def`, and `ctx` may be left out.
-
-        Args:
-            name: the hook, such as `pre_tool_call`.
-            match: fields of the payload, each with a pattern (`*` and `?`) or a list of patterns;
-                the function is asked only if all fields fit.
-            timeout_s: seconds to answer, 0.05 to 600; 5 if None.
-            on_failure: `closed`: a failed answer denies; `open`: it abstains; if None, the hook's
-                default.
-            priority: plugins with a high priority are asked first.
-            replaces: the answers may `replace` and `substitute`.
-            include: heavy fields of the payload to fill in.
-            subagents: ask for child agents too; if None, the hook's default.
-            attempts: in `pre_llm_call`: ask before each attempt, with the `failure` of the last.
-            optional: if the host does not know the hook, it is no error.
-
-        Raises:
-            RegistrationError: an argument or the function is not allowed; the message has the
-                function's file and line.
-        """
-        subscription = Subscription(
-            event=name,
-            match=dict(match) if match else None,
-            timeout_s=timeout_s,
-            on_failure=on_failure,
-            priority=priority,
-            replaces=replaces or None,
-            include=list(include) or None,
-            subagents=subagents,
-            attempts=attempts or None,
-            optional=optional or None,
-        )
-        return self._subscriber(subscription, "hook")
-
-    def on(
-        self,
-        name: str,
-        *,
-        match: Mapping[str, str | list[str]] | None = None,
-        include: Sequence[str] = (),
-        subagents: bool | None = None,
-        optional: bool = False,
-    ) -> Callable[[FunctionT], FunctionT]:
-        """Register a function that is told of an event: `(payload, *, ctx)`.
-
-        It may be an `async def`, and `ctx` may be left out. Its return value is ignored. Several
-        functions may be told of one event, one after the other, in the order of the messages; none
-        is told of a hook that another function of this plugin is asked about.
-
-        Args:
-            name: an event, such as `turn_end`, or a hook that the plugin observes without
-                answering it.
-            match: as in `hook`.
-            include: as in `hook`.
-            subagents: as in `hook`.
-            optional: as in `hook`.
-
-        Raises:
-            RegistrationError: an argument or the function is not allowed; the message has the
-                function's file and line.
-        """
-        entry = CATALOGUE.get(name)
-        subscription = Subscription(
-            event=name,
-            mode="event" if entry is not None and entry.kind == "hook" else None,
-            match=dict(match) if match else None,
-            include=list(include) or None,
-            subagents=subagents,
-            optional=optional or None,
-        )
-        return self._subscriber(subscription, "event")
 
     @overload
     def tool(self, function: FunctionT, /) -> FunctionT: ...
@@ -168,21 +80,21 @@ class Registered:
         _add(self.tools, tool, "tool")
 
     @overload
-    def command(self, function: FunctionT, /) -> FunctionT: ...
+    def command(self, function: CommandFunction, /) -> CommandFunction: ...
 
     @overload
     def command(
         self, function: None = None, /, *, name: str | None = None, description: str | None = None
-    ) -> Callable[[FunctionT], FunctionT]: ...
+    ) -> Callable[[CommandFunction], CommandFunction]: ...
 
     def command(
         self,
-        function: FunctionT | None = None,
+        function: CommandFunction | None = None,
         /,
         *,
         name: str | None = None,
         description: str | None = None,
-    ) -> FunctionT | Callable[[FunctionT], FunctionT]:
+    ) -> CommandFunction | Callable[[CommandFunction], CommandFunction]:
         """Register a function as a slash command: `(arguments: str, *, ctx) -> str`.
 
         It may be an `async def`, and `ctx` may be left out.
@@ -198,23 +110,23 @@ class Registered:
         """
         _check_no_name(function, "command")
 
-        def register(function: FunctionT) -> FunctionT:
+        def register(function: CommandFunction) -> CommandFunction:
             _add(self.commands, CommandHandler(function, name, description), "command")
             return function
 
         return register if function is None else register(function)
 
     @overload
-    def on_start(self, function: FunctionT, /) -> FunctionT: ...
+    def on_start(self, function: StartFunction, /) -> StartFunction: ...
 
     @overload
     def on_start(
         self, function: None = None, /, *, when_installed: bool = False
-    ) -> Callable[[FunctionT], FunctionT]: ...
+    ) -> Callable[[StartFunction], StartFunction]: ...
 
     def on_start(
-        self, function: FunctionT | None = None, /, *, when_installed: bool = False
-    ) -> FunctionT | Callable[[FunctionT], FunctionT]:
+        self, function: StartFunction | None = None, /, *, when_installed: bool = False
+    ) -> StartFunction | Callable[[StartFunction], StartFunction]:
         """Register the function that prepares the plugin: `(*, ctx) -> Disabled | None`.
 
         It is called once, with the settings and the data folder, before the host is answered that
@@ -231,14 +143,14 @@ class Registered:
             RegistrationError: the function is not allowed, or there is one already.
         """
 
-        def register(function: FunctionT) -> FunctionT:
+        def register(function: StartFunction) -> StartFunction:
             self._at("on_start", function)
             self.life["on_start"].when_installed = when_installed
             return function
 
         return register if function is None else register(function)
 
-    def on_shutdown(self, function: FunctionT) -> FunctionT:
+    def on_shutdown(self, function: EndFunction) -> EndFunction:
         """Register the function that cleans up: `(*, ctx) -> None`.
 
         It is called once if the plugin has started: after the last events when the host ends it,
@@ -257,17 +169,6 @@ class Registered:
             raise handler.wrong(f"cannot be {moment}: {other.name}() at {other.where} is")
         self.life[moment] = handler
         return function
-
-    def _subscriber(
-        self, subscription: Subscription, kind: Kind
-    ) -> Callable[[FunctionT], FunctionT]:
-        def register(function: FunctionT) -> FunctionT:
-            handler = HookHandler(function, subscription, kind)
-            check_reachable(handler, self.hooks)
-            self.hooks.append(handler)
-            return function
-
-        return register
 
 
 def _check_no_name(function: object, decorator: str) -> None:

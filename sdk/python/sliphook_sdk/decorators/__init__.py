@@ -1,0 +1,1 @@
+"""The decorators of a plugin, with a type for each hook and event: payload, `match`, answers."""
