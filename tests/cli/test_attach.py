@@ -68,63 +68,6 @@ def test_attached_and_detached_the_file_is_as_it_was(
     assert settings.read_text() == before
 
 
-def test_a_file_that_is_not_there_and_a_change_that_is_only_shown(
-    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    guard(tmp_path)
-    assert main(["attach", "claude-code", "--print"]) == 0
-    assert '"onFailure": "block"' in capsys.readouterr().out
-    assert not settings.exists()
-    assert main(["attach", "claude-code", "--yes"]) == 0
-    assert main(["detach", "claude-code", "--yes"]) == 0
-    assert json.loads(settings.read_text()) == {}
-
-
-def test_a_guard_that_can_never_be_asked(
-    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    guard(tmp_path)
-    install(tmp_path, "filter", {"event": "pre_llm_call", "on_failure": "closed"})
-    assert main(["attach", "claude-code", "--yes"]) == 1
-    assert (
-        "filter guards pre_llm_call, and Claude Code could never ask it" in capsys.readouterr().err
-    )
-    assert main(["attach", "claude-code", "--yes", "--without", "filter"]) == 0
-    assert settings.exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [("[1]", "is no JSON object"), ("{", "is no JSON;"), ('{"hooks": []}', "has no hooks")],
-)
-def test_a_file_that_is_not_understood_is_left_alone(
-    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
-) -> None:
-    guard(tmp_path)
-    settings.parent.mkdir()
-    settings.write_text(text)
-    assert main(["attach", "claude-code", "--yes"]) == 1
-    assert why in capsys.readouterr().err
-    assert settings.read_text() == text
-
-
-def test_a_link_and_a_file_that_others_may_change(
-    settings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    guard(tmp_path)
-    settings.parent.mkdir()
-    elsewhere = tmp_path / "elsewhere.json"
-    elsewhere.write_text("{}")
-    settings.symlink_to(elsewhere)
-    assert main(["attach", "claude-code", "--yes"]) == 1
-    assert "is a link" in capsys.readouterr().err
-    settings.unlink()
-    settings.write_text("{}")
-    settings.chmod(0o666)
-    assert main(["attach", "claude-code", "--yes"]) == 1
-    assert "everybody may change" in capsys.readouterr().err
-
-
 def test_nothing_to_attach_and_no_such_agent(
     settings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from sliphook.adapters.attachments.examine import attachments
+from sliphook.quoting import quote
+
 from .finding import Finding, Scene
 
 # no YAML library is among what Sliphook needs, and only Hermes's own environment has one: the
@@ -18,6 +21,18 @@ _PLUGINS: Final = re.compile(r"(?m)^plugins:[ \t]*\n((?:[ \t-].*\n?)*)")
 """The section of Hermes's config.yaml, without remarks and empty lines."""
 _ENABLED: Final = re.compile(r"(?m)^[ \t]+enabled:[ \t]*(\[[^\]]*\]|(?:\n[ \t]*-.*)*)")
 """Its list, in one line or in several."""
+
+
+def attached(scene: Scene) -> Iterator[Finding]:
+    """Whether agents that plugins are attached to still run the hooks that these need."""
+    for one in attachments(scene.plugins, scene.settings):
+        for fault in one.faults:
+            yield Finding(
+                area="agents", level=fault.level, about=one.agent, what=fault.what, do=fault.do
+            )
+        if not one.faults:
+            what = f"{quote(one.file, 200)} has the hooks that the plugins need"
+            yield Finding(area="agents", level="ok", about=one.agent, what=what)
 
 
 def hermes(scene: Scene) -> Iterator[Finding]:
@@ -39,7 +54,7 @@ def hermes(scene: Scene) -> Iterator[Finding]:
         )
     else:
         what = "the installed plugins run in Hermes"
-        yield Finding(area="system", level="ok", about="hermes", what=what)
+        yield Finding(area="agents", level="ok", about="hermes", what=what)
 
 
 def _is_enabled(config: Path) -> bool:
@@ -53,4 +68,4 @@ def _is_enabled(config: Path) -> bool:
 
 
 def _note(what: str, do: str) -> Finding:
-    return Finding(area="system", level="note", about="hermes", what=what, do=do)
+    return Finding(area="agents", level="note", about="hermes", what=what, do=do)

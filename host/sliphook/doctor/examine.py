@@ -24,6 +24,7 @@ _AT_THE_MACHINE: Final[tuple[Rule, ...]] = (
     *files.RULES,
     system.sandbox,
     system.reaper,
+    agents.attached,
     agents.hermes,
 )
 

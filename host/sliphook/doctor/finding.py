@@ -14,7 +14,7 @@ from sliphook.plugin.spec import PluginStatus
 from sliphook.registry import Broken, Registered
 from sliphook.settings import Settings
 
-Area = Literal["plugins", "files", "settings", "system"]
+Area = Literal["plugins", "files", "settings", "agents", "system"]
 Level = Literal["ok", "note", "problem"]
 """`note`: it works, but may not be what the user wants."""
 

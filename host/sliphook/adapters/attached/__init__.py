@@ -2,6 +2,6 @@
 
 `client.c` is what the agent runs, `client.py` the same without a compiler, and `build` makes one of
 them. `rendezvous` is where client and daemon meet. In the daemon, `service` takes the requests,
-`rooms` keeps the session and its turns, `calls` makes one tool call of two hooks, and `daemon` ends
-it all. `configs` writes the agent's own configuration.
+`rooms` keeps the session and its turns, `children` those of its child agents, `calls` makes one
+tool call of two hooks, `prompts` tells what the agent asks its person, and `daemon` ends it all.
 """

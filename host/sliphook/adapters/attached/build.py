@@ -64,19 +64,31 @@ def build(
     Raises:
         OSError: the data folder cannot be written.
     """
-    facts = _facts(python, tuple(dict.fromkeys([*_ENVIRONMENT, *granted])))
+    (program, header), (script, text) = _places(granted, python)
     found = shutil.which(compiler) if compiler is not None else None
     if found is not None:
-        header = _header(facts)
-        folder = _folder(_source("client.c"), header)
-        program = folder / "client"
+        make_private_folder(program.parent)
         if os.access(program, os.X_OK) or _compile(found, header, program):
             return Client((str(program),), compiled=True)
-    text = _source("client.py").replace('"@FACTS@"', repr(facts), 1)
-    script = _folder(text) / "client.py"
+    make_private_folder(script.parent)
     if not script.exists():
         _put(script, text)
     return Client((python, "-I", "-S", "-E", str(script)), compiled=False)
+
+
+def current(granted: Iterable[str] = (), *, python: str = sys.executable) -> tuple[str, str]:
+    """The paths that `build` would give: of the program, and of the script. Makes nothing."""
+    (program, _), (script, _) = _places(granted, python)
+    return str(program), str(script)
+
+
+def _places(granted: Iterable[str], python: str) -> tuple[tuple[Path, str], tuple[Path, str]]:
+    """Where the two clients are, with the header of the one and the text of the other."""
+    facts = _facts(python, tuple(dict.fromkeys([*_ENVIRONMENT, *granted])))
+    header = _header(facts)
+    text = _source("client.py").replace('"@FACTS@"', repr(facts), 1)
+    program = _folder(_source("client.c"), header) / "client"
+    return (program, header), (_folder(text) / "client.py", text)
 
 
 def _facts(python: str, environment: tuple[str, ...]) -> dict[str, Any]:
@@ -161,9 +173,7 @@ def _put(path: Path, text: str) -> None:
 
 def _folder(*texts: str) -> Path:
     name = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-    folder = paths.data_home() / "attached" / name
-    make_private_folder(folder)
-    return folder
+    return paths.data_home() / "attached" / name
 
 
 def _source(name: str) -> str:

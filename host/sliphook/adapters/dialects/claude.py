@@ -319,6 +319,7 @@ DIALECT: Final = Dialect(
         folder_variable="CLAUDE_CONFIG_DIR",
         project=".claude/settings.json",
         closed=("onFailure", "block"),
+        switched_off=("disableAllHooks", True),
         closed_events=("PreToolUse", "PermissionRequest", "UserPromptSubmit"),
     ),
     life=("SessionStart", "SessionEnd"),

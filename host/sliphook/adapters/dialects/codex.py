@@ -204,6 +204,7 @@ DIALECT: Final = Dialect(
         user=".codex/hooks.json",
         folder_variable="CODEX_HOME",
         project=".codex/hooks.json",
+        trust_file="config.toml",
         longest_s={"SessionEnd": 3, "Interrupt": 3},
         trust="Codex runs a hook only after you have accepted it in `/hooks`; until then it is "
         "skipped, by `codex exec` without a word.",

@@ -84,7 +84,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         closed: a field of the handler, and its value, by which the agent itself denies if the
             command cannot be run; None if it has no such field.
         closed_events: the events that take `closed`.
+        switched_off: a field of the file, and its value, by which the agent runs no hooks.
         trust: what the user has to do before the agent runs the hooks; "" if nothing.
+        trust_file: where, beside the user's file, the agent keeps what its user has accepted, as
+            Codex does; None if that cannot be seen.
     """
 
     user: str
@@ -100,7 +103,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     longest_s: Mapping[str, float] = {}
     closed: tuple[str, Any] | None = None
     closed_events: tuple[str, ...] = ()
+    switched_off: tuple[str, Any] | None = None
     trust: str = ""
+    trust_file: str | None = None
 
     def hook(self, event: str, command: str, *, timeout_s: float, closed: bool) -> dict[str, Any]:
         """One item of the list under `hooks`, `event`.

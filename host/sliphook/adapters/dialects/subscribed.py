@@ -9,7 +9,7 @@ import msgspec
 
 from sliphook_sdk.protocol import CATALOGUE, Manifest, Subscription
 
-from .dialect import Dialect
+from .dialect import Dialect, DialectEntry
 
 _OF_SESSIONS: Final = frozenset({"session_start", "session_reset", "session_end"})
 _CALLS: Final = (("pre_tool_call", "post_tool_call"), ("subagent_start", "subagent_stop"))
@@ -66,6 +66,12 @@ def events_to_write(dialect: Dialect, manifests: Collection[Manifest]) -> tuple[
     if not wanted <= _OF_SESSIONS:
         needed.update(dialect.turns)
     return tuple(event for event in dialect.readers if event in needed)
+
+
+def inexact(dialect: Dialect, manifests: Collection[Manifest]) -> list[DialectEntry]:
+    """The entries that are subscribed to and are not in this agent as the catalogue says."""
+    wanted = {subscription.event for _, subscription in _subscriptions(manifests)}
+    return [one for one in dialect.entries if one.ours in wanted and one.how != "exact"]
 
 
 def guarding(dialect: Dialect, manifests: Collection[Manifest]) -> tuple[str, ...]:

@@ -11,10 +11,9 @@ from sliphook.cli.common import EXIT_OK, Failed
 from sliphook.cli.report import says
 
 if TYPE_CHECKING:
-    from sliphook.adapters.attached.configs import Change
+    from sliphook.adapters.attachments.configs import Change
     from sliphook.adapters.dialects.dialect import Dialect
-    from sliphook.registry import Registered
-    from sliphook.settings import Settings
+    from sliphook_sdk.protocol import Manifest
 
 agent_argument = click.argument("agent", metavar="AGENT")
 _project = click.option(
@@ -50,15 +49,18 @@ def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tupl
     Only the events are written that installed plugins subscribe to, so run it again after an
     installation. What it wrote before is replaced. The old file is kept beside the new one.
     """
-    from sliphook.adapters.attached import configs
     from sliphook.adapters.attached.build import build
+    from sliphook.adapters.attachments import configs, records
+    from sliphook.adapters.attachments.examine import wanted_in
     from sliphook.adapters.dialects.subscribed import events_to_write, guarding, unaskable
     from sliphook.errors import SliphookError
+    from sliphook.registry import Registered, Registry
     from sliphook.settings import read_settings
 
     dialect = dialect_of(agent)
     try:
-        plugins = _plugins(agent, read_settings())
+        installed = [one for one in Registry().read() if isinstance(one, Registered)]
+        plugins = wanted_in(agent, installed, read_settings())
         manifests = [plugin.manifest for plugin in plugins]
         for one in unaskable(dialect, manifests):
             if one.plugin not in without:
@@ -75,7 +77,10 @@ def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tupl
         change = configs.attached(dialect, path, client, events, closed)
         if not client.compiled:
             click.echo("no C compiler works here: a hook costs 20 ms instead of 2", err=True)
+        _say_limits(dialect, manifests)
         _carry_out(change, only_print=only_print, yes=yes)
+        if not only_print:
+            records.remember(agent, path)
     except (SliphookError, OSError) as error:
         raise Failed(str(error)) from None
     if not only_print and dialect.config.trust:
@@ -90,41 +95,43 @@ def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tupl
 @_yes
 def detach(agent: str, project: bool, only_print: bool, yes: bool) -> int:
     """Remove the hooks that `attach` wrote into AGENT's configuration, and nothing else."""
-    from sliphook.adapters.attached import configs
+    from sliphook.adapters.attachments import configs, records
     from sliphook.errors import SliphookError
 
     dialect = dialect_of(agent)
     try:
         path = configs.config_file(dialect, project=Path.cwd() if project else None)
-        _carry_out(configs.detached(path), only_print=only_print, yes=yes)
+        _carry_out(configs.detached(dialect, path), only_print=only_print, yes=yes)
+        if not only_print:
+            records.forget(agent, path)
     except (SliphookError, OSError) as error:
         raise Failed(str(error)) from None
     return EXIT_OK
 
 
-def _plugins(agent: str, settings: Settings) -> list[Registered]:
-    """The enabled plugins that run in the agent."""
-    from sliphook.registry import Registered, Registry
-    from sliphook.settings import AgentSettings
+def _say_limits(dialect: Dialect, manifests: list[Manifest]) -> None:
+    """Show what of the plugins' subscriptions is not in this agent as the catalogue says."""
+    from sliphook.adapters.dialects.subscribed import inexact
 
-    wanted = settings.agents.get(agent, AgentSettings()).plugins
-    found = [one for one in Registry().read() if isinstance(one, Registered) and one.enabled]
-    return [one for one in found if wanted is None or one.name in wanted]
+    for entry in inexact(dialect, manifests):
+        click.echo(f"{entry.ours} is {entry.how} in {dialect.title}: {entry.limits}")
 
 
 def _carry_out(change: Change, *, only_print: bool, yes: bool) -> None:
     """Show the change, ask, write it."""
-    from sliphook.adapters.attached import configs
+    from sliphook.adapters.attachments import configs
 
     diff = change.diff
-    if not diff:
+    if change.new == change.old:
         click.echo(f"{says(str(change.path))} is as it should be")
         return
     click.echo("\n".join(says(line) for line in diff.splitlines()))
     if only_print:
         return
     if not yes:
-        click.confirm(f"Write {says(str(change.path))}?", abort=True, err=True)
+        what = "Write" if change.new is not None else "Remove"
+        click.confirm(f"{what} {says(str(change.path))}?", abort=True, err=True)
     backup = configs.write(change)
     kept = f"; the old file is {says(str(backup))}" if backup is not None else ""
-    click.echo(f"wrote {says(str(change.path))}{kept}")
+    done = "wrote" if change.new is not None else "removed"
+    click.echo(f"{done} {says(str(change.path))}{kept}")

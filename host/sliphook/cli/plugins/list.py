@@ -13,6 +13,7 @@ from sliphook.cli.report import says
 from .options import masked, registry_errors
 
 if TYPE_CHECKING:
+    from sliphook.adapters.attachments.examine import Attachment
     from sliphook.registry import Broken, Registered
 
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(show_available: bool, as_json: bool) -> int:
-    """List the installed plugins in their order: state, hooks, tools, grants. Starts nothing."""
+    """List the installed plugins in their order: state, hooks, tools, grants. Starts nothing.
+
+    Behind them, the agents that they are attached to.
+    """
     if show_available:
         return _available(as_json)
     from sliphook.registry import Registered, Registry
@@ -33,16 +37,43 @@ def command(show_available: bool, as_json: bool) -> int:
     with registry_errors():
         found = Registry().read()
     rows = [describe(one) if isinstance(one, Registered) else _broken(one) for one in found]
+    agents = _attached([one for one in found if isinstance(one, Registered)])
     if as_json:
-        print_json({"plugins": rows})
-    elif not rows:
+        print_json({"plugins": rows, "agents": agents})
+        return EXIT_OK
+    if not rows:
         click.echo(
             "no plugin is installed; `sliphook install PATH` does that,"
             " `sliphook list --available` shows some"
         )
     else:
         click.echo("\n".join(line for row in rows for line in _lines(row)))
+    for agent in agents:
+        click.echo("\n".join(_agent_lines(agent)))
     return EXIT_OK
+
+
+def _attached(plugins: list[Registered]) -> list[Attachment]:
+    from sliphook.adapters.attachments.examine import attachments
+    from sliphook.files.toml import TomlError
+    from sliphook.settings import Settings, read_settings
+
+    try:
+        settings = read_settings()
+    except TomlError:
+        settings = Settings()  # `sliphook doctor` says what is wrong with them
+    return attachments(plugins, settings)
+
+
+def _agent_lines(agent: Attachment) -> list[str]:
+    lines = [f"  in {agent.agent}  {says(agent.file)}"]
+    if agent.events:
+        lines.append(f"     {'hooks':<9} {says(', '.join(agent.events))}")
+    for fault in agent.faults:
+        lines.append(f"     {fault.level:<9} {says(fault.what)}")
+        if fault.do is not None:
+            lines.append(f"     {'':<9} do: {says(fault.do)}")
+    return lines
 
 
 def describe(plugin: Registered) -> dict[str, Any]:

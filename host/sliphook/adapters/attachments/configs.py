@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,15 +13,14 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook.adapters.attached.build import Client
+from sliphook.adapters.attached.request import ANSWER_S
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.errors import SliphookError
 from sliphook.files.atomic import write_atomically
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.private import make_private_folder
 from sliphook.quoting import quote
-
-from .build import Client
-from .request import ANSWER_S
 
 MAX_CONFIG_BYTES: Final = 4 * 1024 * 1024
 _MARK: Final = "/sliphook/attached/"
@@ -39,19 +39,19 @@ class Change(msgspec.Struct, frozen=True):
     Attributes:
         path: the file.
         old: its text; None if there is none.
-        new: the text that it gets.
+        new: the text that it gets; None: it is removed.
     """
 
     path: Path
     old: str | None
-    new: str
+    new: str | None
 
     @property
     def diff(self) -> str:
         """For people; empty if nothing changes."""
         name = str(self.path)
         lines = difflib.unified_diff(
-            (self.old or "").splitlines(), self.new.splitlines(), name, name, lineterm=""
+            (self.old or "").splitlines(), (self.new or "").splitlines(), name, name, lineterm=""
         )
         return "\n".join(lines)
 
@@ -79,7 +79,7 @@ def attached(
     Raises:
         ConfigError: the file cannot be read, is no JSON, or others could change it.
     """
-    old, document = _read(path)
+    old, document = read_config(path)
     _take_out(document)
     if old is None:
         document = {**dialect.config.first, **document}
@@ -95,56 +95,130 @@ def attached(
     return Change(path, old, _written(document, old))
 
 
-def detached(path: Path) -> Change:
-    """The file without our hooks.
+def detached(dialect: Dialect, path: Path) -> Change:
+    """The file without our hooks: to the byte as it was, if nothing else has changed since.
 
     Raises:
         ConfigError: as `attached`.
     """
-    old, document = _read(path)
-    taken = _take_out(document)
-    return Change(path, old, _written(document, old) if taken else old or "")
+    old, document = read_config(path)
+    if not _take_out(document):
+        return Change(path, old, old)
+    before = _kept(path)
+    if before is not None and _same(before, document):
+        return Change(path, old, before)
+    # without a copy of an older file there was none
+    made = before is None and _same(json.dumps(dialect.config.first), document)
+    return Change(path, old, None if made else _written(document, old))
 
 
-def written_events(path: Path) -> dict[str, str]:
-    """Our commands in the file, by event.
+def _kept(path: Path) -> str | None:
+    """The text of the copy that `write` has kept; None if there is none."""
+    try:
+        return read_config(_copy_of(path))[0]
+    except ConfigError:
+        return None
 
-    Raises:
-        ConfigError: as `attached`.
+
+def _copy_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.before-sliphook")
+
+
+def _same(text: str, document: dict[str, Any]) -> bool:
+    # as texts: the order counts, and 1 is not 1.0
+    return json.dumps(json.loads(text or "{}")) == json.dumps(document)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One hook of ours in a file.
+
+    Attributes:
+        event: the agent's name of the event.
+        words: the command: the client, the agent, the event, `--closed`.
+        place: which item of the event's list it is in, and which of its handlers it is; from 0.
+        handler: all of its fields.
+        matcher: of its group; None if there is none.
     """
-    _, document = _read(path)
-    return {
-        event: command
+
+    event: str
+    words: tuple[str, ...]
+    place: tuple[int, int]
+    handler: dict[str, Any]
+    matcher: str | None
+
+    @property
+    def closed(self) -> bool:
+        """It denies if no plugin can be asked."""
+        return "--closed" in self.words
+
+
+def lines(document: Mapping[str, Any]) -> list[Line]:
+    """Our hooks in a document of `read_config`."""
+    return [
+        Line(event, tuple(words), (at, inner), handler, matcher)
         for event, items in _lists(document).items()
-        for item in items
-        for command in _commands(item)
-        if _MARK in command
-    }
+        for at, item in enumerate(items)
+        for inner, (handler, matcher) in enumerate(_handlers(item))
+        for command in _commands(handler)
+        if _MARK in command and (words := _words(command))
+    ]
+
+
+def _handlers(item: Any) -> list[tuple[dict[str, Any], str | None]]:
+    """The handlers of a group, with its matcher, or the one that the item is."""
+    if not isinstance(item, dict):
+        return []
+    fields = cast("dict[str, Any]", item)
+    if not isinstance(fields.get("hooks"), list):
+        return [(fields, None)]
+    matcher = fields.get("matcher")
+    return [
+        (cast("dict[str, Any]", one), matcher if isinstance(matcher, str) else None)
+        for one in fields["hooks"]
+        if isinstance(one, dict)
+    ]
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def write(change: Change) -> Path | None:
-    """Write it; returns the copy of what was there, which is kept beside it.
+    """Write it; returns the copy of what was there without our hooks, which is kept beside it.
 
     Raises:
         ConfigError: the file has changed meanwhile.
         OSError: it cannot be written; the old one is as it was.
     """
-    make_private_folder(change.path.parent)
-    now, _ = _read(change.path)
+    path, copy = change.path, _copy_of(change.path)
+    make_private_folder(path.parent)
+    now, document = read_config(path)
     if now != change.old:
-        raise ConfigError(f"{quote(str(change.path))} has changed meanwhile; try again")
-    backup: Path | None = None
-    mode = 0o600
-    if change.old is not None:
-        backup = change.path.with_name(f"{change.path.name}.before-sliphook")
-        write_atomically(backup, change.old)
-        mode = stat.S_IMODE(change.path.stat().st_mode)
-    write_atomically(change.path, change.new)
-    change.path.chmod(mode)
-    return backup
+        raise ConfigError(f"{quote(str(path))} has changed meanwhile; try again")
+    if change.new is None:
+        path.unlink(missing_ok=True)
+        return None
+    mode = 0o600 if change.old is None else stat.S_IMODE(path.stat().st_mode)
+    is_theirs = change.old is not None and not lines(document)
+    if is_theirs:
+        write_atomically(copy, change.old or "")
+        copy.chmod(mode)
+    write_atomically(path, change.new)
+    path.chmod(mode)
+    if not is_theirs and _kept(path) == change.new:
+        copy.unlink()
+    return copy if is_theirs else None
 
 
-def _read(path: Path) -> tuple[str | None, dict[str, Any]]:
+def read_config(path: Path) -> tuple[str | None, dict[str, Any]]:
+    """The text of an agent's configuration, None if there is none, and what is in it.
+
+    Raises:
+        ConfigError: as `attached`.
+    """
     shown = quote(str(path), 200)
     if path.is_symlink():
         raise ConfigError(f"{shown} is a link; use --print, and write the hooks by hand")
@@ -159,7 +233,9 @@ def _read(path: Path) -> tuple[str | None, dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{shown} cannot be read: {quote(str(error), 200)}") from None
     try:
-        document = json.loads(text or "{}")
+        document = json.loads(text or "{}", object_pairs_hook=_without_doubles)
+    except _Doubled as error:
+        raise ConfigError(f"{shown} has {quote(str(error), 80)} twice in one object") from None
     except (ValueError, RecursionError):
         raise ConfigError(f"{shown} is no JSON; use --print, and write the hooks by hand") from None
     if not isinstance(document, dict):
@@ -168,6 +244,18 @@ def _read(path: Path) -> tuple[str | None, dict[str, Any]]:
     if not isinstance(found.get("hooks", {}), dict):
         raise ConfigError(f"{shown} has no hooks as its agent reads them")
     return text, found
+
+
+class _Doubled(Exception):
+    """A name stands twice in one object: to write the file anew would lose one."""
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Doubled(next(name for name in names if names.count(name) > 1))
+    return found
 
 
 def _lists(document: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -212,4 +300,7 @@ def _written(document: dict[str, Any], old: str | None) -> str:
     second = (old or "").splitlines()[1:2]
     indent = second[0][: len(second[0]) - len(second[0].lstrip())] if second else ""
     end = "\n" if old is None or old.endswith("\n") else ""
-    return json.dumps(document, indent=indent or 2, ensure_ascii=False) + end
+    text = json.dumps(document, indent=indent or 2, ensure_ascii=False) + end
+    if any("\ud800" <= char <= "\udfff" for char in text):  # half a character, which was an escape
+        text = json.dumps(document, indent=indent or 2) + end
+    return text

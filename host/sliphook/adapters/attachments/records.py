@@ -1,0 +1,75 @@
+"""Which configurations of agents have our lines: one small file for each, in the data folder."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from sliphook.adapters.dialects.known import DIALECTS
+from sliphook.files import paths
+from sliphook.files.atomic import write_atomically
+from sliphook.files.private import make_private_folder
+
+MOST: Final = 1_000
+_MOST_BYTES: Final = 16 * 1024
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """An agent that plugins were attached to.
+
+    Attributes:
+        agent: the dialect's name.
+        file: the agent's configuration.
+    """
+
+    agent: str
+    file: str
+
+
+_decoder: Final = msgspec.json.Decoder(Attached)
+
+
+def remember(agent: str, file: Path) -> None:
+    """Our lines are in this file.
+
+    Raises:
+        OSError: the data folder cannot be written.
+    """
+    one = Attached(agent, str(file.absolute()))
+    make_private_folder(_folder())
+    write_atomically(_place(one), msgspec.json.encode(one).decode())
+
+
+def forget(agent: str, file: Path) -> None:
+    """They are not any more."""
+    with suppress(OSError):
+        _place(Attached(agent, str(file.absolute()))).unlink()
+
+
+def remembered() -> list[Attached]:
+    """All, in the order of the agents; what cannot be read is left out."""
+    found: list[Attached] = []
+    try:
+        files = sorted(_folder().iterdir())[:MOST]
+    except OSError:
+        return []
+    for file in files:
+        with suppress(OSError, msgspec.MsgspecError, UnicodeError):
+            if file.stat().st_size <= _MOST_BYTES:
+                one = _decoder.decode(file.read_bytes())
+                if one.agent in DIALECTS:
+                    found.append(one)
+    return sorted(found, key=lambda one: ([*DIALECTS].index(one.agent), one.file))
+
+
+def _folder() -> Path:
+    return paths.data_home() / "attached" / "files"
+
+
+def _place(one: Attached) -> Path:
+    name = hashlib.sha256(f"{one.agent} {one.file}".encode("utf-8", "surrogateescape"))
+    return _folder() / f"{name.hexdigest()[:16]}.json"
