@@ -83,15 +83,38 @@ def test_many_starters_at_once_start_one_daemon_and_calls_run_side_by_side(
     assert guard.names().count("turn_start") == 1
 
 
-def test_two_megabytes(client: Client, install: Install, agents: Callable[..., Agent]) -> None:
+def test_what_no_plugin_can_be_told(
+    client: Client, install: Install, agents: Callable[..., Agent]
+) -> None:
     guard = install(subscriptions=ALL)
     agent = agents(client)
-    nested = {"session_id": "another", "text": '"session_id": "third"' + "x" * 2_000_000}
-    said = agent.hook("PreToolUse", tool_input=nested, tool_use_id="t-1", closed=True)
+    nested = {"session_id": "another", "text": '"session_id": "third"' + "x" * 1_000_000}
+    assert agent.hook("PreToolUse", tool_input=nested, tool_use_id="t-1", closed=True) == SILENT
+    large = {"text": "x" * 2_000_000}
+    denied = agent.hook("PreToolUse", tool_input=large, tool_use_id="t-2", closed=True).specific
+    assert denied["permissionDecisionReason"].startswith(
+        "sliphook: no plugin can be asked about Claude Code's PreToolUse: it has 2,000,"
+    )
+    assert agent.hook("PreToolUse", tool_input=large, tool_use_id="t-3") == SILENT
+    said = agent.hook("PostToolUse", tool_response=large, tool_use_id="t-1")
     assert said == SILENT
     agent.hook("SessionEnd")
     wait_for(lambda: "session_end" in guard.names())
     assert guard.params("hook/session_start")[0]["session_key"] == "claude-code:s-1"
+    [post] = guard.params("hook/post_tool_call")
+    assert post["status"] == "ok"
+    assert post["result"]["content"].startswith("(not told to plugins: it has 2,000,")
+
+
+@pytest.mark.parametrize("size", [8 * 1024 * 1024, 20_000_000])
+def test_more_than_the_client_takes(
+    client: Client, agents: Callable[..., Agent], size: int
+) -> None:
+    agent = agents(client)
+    stdin = json.dumps({"session_id": "s-1", "text": "x" * size})
+    assert agent.run([agent.raw("PreToolUse", stdin, closed=True)]) == [DENIED]
+    assert agent.run([agent.raw("PostToolUse", stdin)]) == [SILENT]
+    assert daemons(sockets().parent) == []
 
 
 @pytest.mark.parametrize(

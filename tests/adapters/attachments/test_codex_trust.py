@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sliphook.adapters.attachments.codex_trust import hash_of, skipped
-from sliphook.adapters.attachments.configs import Line
+from sliphook.adapters.attachments.configs import HookLine
 
 CASES: dict[tuple[str, str, str, int | None], str] = {
     ("pre_tool_use", "*", "/bin/true codex PreToolUse --closed", 65): (
@@ -43,7 +43,7 @@ def test_the_hash_is_codexs(case: tuple[str, str, str, int | None]) -> None:
     assert hash_of(event, matcher, handler) == CASES[case]
 
 
-LINE = Line(
+LINE = HookLine(
     "PreToolUse",
     ("/bin/true", "codex", "PreToolUse", "--closed"),
     (1, 0),

@@ -28,6 +28,7 @@ class OpenCall:
         told: the first hook.
         turn: the turn that it belongs to.
         answered: the first hook's answer; set once.
+        arguments: what it runs with, as plugins have left it.
     """
 
     def __init__(self, told: ToolAsked, turn: Turn) -> None:
@@ -40,6 +41,7 @@ class OpenCall:
         self._allowed: bool | None = None
         self._decided = trio.Event()
         self._question: str | None = None
+        self.arguments: dict[str, object] = told.arguments
 
     def settle(self, answer: HookAnswer) -> None:
         """Answer the first hook."""
@@ -164,7 +166,8 @@ class Calls:
                     self._open.remove(call)
                 call.settle(_refused(begun.outcome))
             else:
-                call.settle(HookAnswer(arguments=_changed(told, begun.arguments)))
+                call.arguments = begun.arguments
+                call.settle(HookAnswer(arguments=_changed(told, call.arguments)))
         finally:
             call.has_begun.set()
 
@@ -178,12 +181,8 @@ class Calls:
         if told.model_call_id is not None:
             same = [call for call in same if call.told.model_call_id == told.model_call_id]
             return same[0] if same else None
-        exact = [call for call in same if told.arguments in (call.told.arguments, _now(call))]
+        exact = [call for call in same if told.arguments in (call.told.arguments, call.arguments)]
         return next(iter(exact or same), None)
-
-
-def _now(call: OpenCall) -> object:
-    return call.begun.arguments if call.begun is not None else None
 
 
 def _changed(told: ToolAsked, arguments: dict[str, object]) -> dict[str, object] | None:

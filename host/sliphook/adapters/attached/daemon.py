@@ -12,13 +12,14 @@ import trio
 from sliphook import PluginHost
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.adapters.dialects.dialect import Dialect
-from sliphook.adapters.dialects.told import Misread, SessionEnded
+from sliphook.adapters.dialects.told import Misread, SessionEnded, ToolDone
 from sliphook.installed import Installed
 from sliphook.quoting import quote
 from sliphook.settings import AgentSettings
 
 from .calls import ask_agent
 from .gaps import gone, watch_transcript
+from .payload import HookPayload
 from .rendezvous import RESET_S, Claim, offer_next, withdraw_offer
 from .request import PLUGINS_S, HookRequest
 from .rooms import Room
@@ -116,17 +117,24 @@ class Daemon:
 
     # -- one request
 
-    async def _answer(self, request: HookRequest, body: bytes) -> HookReply:
+    async def _answer(self, request: HookRequest, payload: HookPayload | None) -> HookReply:
         self._last_s = trio.current_time()
         if request.agent != self._dialect.name:
             return self._refusal(request, "the hook is another agent's")
-        try:
-            payload = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError, ValueError):
-            return self._refusal(request, f"{self._dialect.title}'s {request.event} is no JSON")
-        told = self._dialect.read(request.event, payload)
+        said = f"{self._dialect.title}'s {request.event}"
+        if payload is None:
+            return self._refusal(request, f"{said} is no JSON")
+        if payload.excess is not None and request.event in self._dialect.guards:
+            return self._refusal(request, f"no plugin can be asked about {said}: {payload.excess}")
+        told = self._dialect.read(request.event, payload.value)
         if isinstance(told, Misread):
             return self._refusal(request, told.why)
+        if payload.excess is not None:
+            _log.warning("%s is not told as a whole: %s", said, payload.excess)
+            if isinstance(told, ToolDone):
+                told = msgspec.structs.replace(
+                    told, content=f"(not told to plugins: {payload.excess})", data=None
+                )
         assert self._room is not None, "it listens only then"
         try:
             answer = await self._room.take(told)

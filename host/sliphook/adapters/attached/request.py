@@ -15,7 +15,7 @@ ANSWER_S: Final = 60.0
 PLUGINS_S: Final = 50.0
 """How long an answer of a plugin may take, so that the client hears of it."""
 MAX_HEAD_BYTES: Final = 512
-MAX_STDIN_BYTES: Final = 16 * 1024 * 1024
+MAX_STDIN_BYTES: Final = 8 * 1024 * 1024
 MAX_REPLY_BYTES: Final = 32 * 1024 * 1024
 
 

@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext, suppress
 from typing import Final
 
 import trio
@@ -14,18 +15,22 @@ import trio
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.quoting import quote
 
+from .payload import HookPayload, NoJson, read_payload
 from .request import MAX_HEAD_BYTES, VERSION, HookRequest, read_head, reply_bytes
 
 _log = logging.getLogger(__name__)
 
 MOST_AT_ONCE: Final = 256
 """Requests under way. More wait in the system's queue, and their clients with them."""
+MOST_LARGE: Final = 4
+"""Large bodies that are in memory at once."""
+_LARGE_BYTES: Final = 256 * 1024
 _READ_S: Final = 20.0
 _WRITE_S: Final = 20.0
 _CHUNK: Final = 256 * 1024
 
-Answer = Callable[[HookRequest, bytes], Awaitable[HookReply]]
-"""From the request and its body to the reply; never raises."""
+Answer = Callable[[HookRequest, HookPayload | None], Awaitable[HookReply]]
+"""From the request and its payload, None if it was no JSON, to the reply; never raises."""
 
 
 class Service:
@@ -50,6 +55,7 @@ class Service:
         self._replied = replied
         self._other_version = other_version
         self._room = trio.CapacityLimiter(MOST_AT_ONCE)
+        self._large = trio.CapacityLimiter(MOST_LARGE)
         self._taking = trio.CancelScope()
 
     async def run(self) -> None:
@@ -91,14 +97,25 @@ class Service:
             return
         read: tuple[HookRequest, bytes] | None = None
         with trio.move_on_after(_READ_S):
-            read = await _read(peer)
+            read = await _read_head(peer)
         if read is None:
             return
-        request, body = read
+        request, begun = read
         if request.version != VERSION:
             self._other_version()
             return
-        reply = reply_bytes(await self._answer(request, body))
+        payload: HookPayload | None = None
+        async with self._large if request.size > _LARGE_BYTES else nullcontext():
+            body: bytes | None = None
+            with trio.move_on_after(_READ_S):
+                body = await _read_body(peer, begun, request.size)
+            del begun, read
+            if body is None:
+                return
+            with suppress(NoJson):
+                payload = await read_payload(body)
+            del body
+        reply = reply_bytes(await self._answer(request, payload))
         with trio.move_on_after(_WRITE_S):
             view = memoryview(reply)
             while view:
@@ -106,8 +123,8 @@ class Service:
         self._replied(request)
 
 
-async def _read(peer: trio.socket.SocketType) -> tuple[HookRequest, bytes] | None:
-    """The request with its body; None if it is none."""
+async def _read_head(peer: trio.socket.SocketType) -> tuple[HookRequest, bytes] | None:
+    """The request, and what came of its body with it; None if it is none."""
     data = bytearray()
     while b"\n" not in data:
         if len(data) > MAX_HEAD_BYTES or not (piece := await peer.recv(_CHUNK)):
@@ -119,12 +136,16 @@ async def _read(peer: trio.socket.SocketType) -> tuple[HookRequest, bytes] | Non
     if request is None:
         _log.warning("a client said no request: %s", quote(line[:80].decode("latin-1")))
         return None
-    pieces, size = [rest], len(rest)
-    while size < request.size and (piece := await peer.recv(_CHUNK)):
+    return request, rest
+
+
+async def _read_body(peer: trio.socket.SocketType, begun: bytes, size: int) -> bytes | None:
+    """The whole body; None if it is not all there."""
+    pieces, left = [begun], size - len(begun)
+    while left > 0 and (piece := await peer.recv(_CHUNK)):
         pieces.append(piece)
-        size += len(piece)
-    body = b"".join(pieces)
-    return (request, body) if len(body) == request.size or request.version != VERSION else None
+        left -= len(piece)
+    return b"".join(pieces) if left == 0 else None
 
 
 def is_same_user(peer: trio.socket.SocketType) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 
 from sliphook.files.toml import read_toml
 
-from .configs import Line
+from .configs import HookLine
 
 _WITHOUT_MATCHER: Final = frozenset({"user_prompt_submit", "stop", "interrupt"})
 _DEFAULT_TIMEOUT_S: Final = 600
@@ -39,7 +39,7 @@ class _Config(msgspec.Struct, frozen=True):
     hooks: _Hooks = _Hooks()
 
 
-def skipped(config: Path, file: Path, lines: Sequence[Line]) -> dict[str, str]:
+def skipped(config: Path, file: Path, lines: Sequence[HookLine]) -> dict[str, str]:
     """Why Codex skips some of these hooks, by event; empty if it runs all.
 
     Args:

@@ -129,7 +129,7 @@ def _same(text: str, document: dict[str, Any]) -> bool:
     return json.dumps(json.loads(text or "{}")) == json.dumps(document)
 
 
-class Line(msgspec.Struct, frozen=True):
+class HookLine(msgspec.Struct, frozen=True):
     """One hook of ours in a file.
 
     Attributes:
@@ -152,10 +152,10 @@ class Line(msgspec.Struct, frozen=True):
         return "--closed" in self.words
 
 
-def lines(document: Mapping[str, Any]) -> list[Line]:
+def lines(document: Mapping[str, Any]) -> list[HookLine]:
     """Our hooks in a document of `read_config`."""
     return [
-        Line(event, tuple(words), (at, inner), handler, matcher)
+        HookLine(event, tuple(words), (at, inner), handler, matcher)
         for event, items in _lists(document).items()
         for at, item in enumerate(items)
         for inner, (handler, matcher) in enumerate(_handlers(item))

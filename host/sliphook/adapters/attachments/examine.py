@@ -21,7 +21,7 @@ from sliphook.settings import AgentSettings, Settings
 from sliphook_sdk.protocol import Manifest
 
 from .codex_trust import skipped
-from .configs import ConfigError, Line, config_file, lines, read_config
+from .configs import ConfigError, HookLine, config_file, lines, read_config
 from .records import Attached, remembered
 
 
@@ -117,7 +117,9 @@ def _examined(one: Attached, plugins: list[Registered]) -> tuple[list[str], list
     return events, faults
 
 
-def _client(dialect: Dialect, found: list[Line], granted: list[str], again: str) -> Iterator[Fault]:
+def _client(
+    dialect: Dialect, found: list[HookLine], granted: list[str], again: str
+) -> Iterator[Fault]:
     programs = {_program(line): line for line in found}
     for program, line in programs.items():
         runs = os.access(line.words[0], os.X_OK) and os.path.exists(program)
@@ -135,14 +137,14 @@ def _client(dialect: Dialect, found: list[Line], granted: list[str], again: str)
             yield Fault("note", what, again)
 
 
-def _program(line: Line) -> str:
+def _program(line: HookLine) -> str:
     """The client: the first word, or the script behind the interpreter and its options."""
     at = line.words.index(line.event) if line.event in line.words[2:] else 2
     return line.words[min(at, len(line.words)) - 2]
 
 
 def _hooks(
-    dialect: Dialect, found: list[Line], manifests: list[Manifest], again: str
+    dialect: Dialect, found: list[HookLine], manifests: list[Manifest], again: str
 ) -> Iterator[Fault]:
     wanted, guards = events_to_write(dialect, manifests), guarding(dialect, manifests)
     there = {line.event for line in found}
@@ -166,7 +168,7 @@ def _hooks(
         yield Fault("note", f"{one.plugin} guards {one.entry}, and is never asked: {one.why}")
 
 
-def _trust(dialect: Dialect, file: Path, found: list[Line]) -> Iterator[Fault]:
+def _trust(dialect: Dialect, file: Path, found: list[HookLine]) -> Iterator[Fault]:
     trust = dialect.config.trust_file
     if trust is None:
         return

@@ -23,6 +23,22 @@ from .told import (
 )
 from .toolnames import ToolNames
 
+IDENTIFYING: Final = (
+    *("conversation_id", "session_id", "sessionId", "cwd", "transcript_path", "transcriptPath"),
+    *("turn_id", "prompt_id", "generation_id", "agent_id", "subagent_id"),
+    *(
+        "tool_name",
+        "toolName",
+        "tool_use_id",
+        "tool_input",
+        "toolArgs",
+        "toolInput",
+        "is_interrupt",
+    ),
+    *("source", "reason", "status", "stop_hook_active"),
+)
+"""The fields that say whose event it is, of which call, and what has ended: they are read even if
+the rest is too large."""
 _SOURCES: Final[dict[str | None, StartSource]] = {
     "resume": "resume",
     "fork": "resume",

@@ -1,0 +1,125 @@
+"""Whatever an agent says, no stretch of the daemon's loop takes more than 20 ms."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from sliphook import PluginHost
+from sliphook.adapters.attached.daemon import Daemon
+from sliphook.adapters.attached.payload import NoJson, read_payload
+from sliphook.adapters.attached.rendezvous import claim
+from sliphook.adapters.dialects.known import DIALECTS
+from sliphook.adapters.dialects.told import ToolDone
+from sliphook.installed import Installed
+from sliphook.settings import AgentSettings
+from sliphook.testing import FakePlugin
+from tests.adapters.dialects.recorded import SAMPLES, event_of
+from tests.heartbeat import heartbeat
+from tests.programs import EVERYTHING, WAIT_S
+
+MIB = 1024 * 1024
+VALUES: dict[str, Callable[[int], str]] = {
+    "a text": lambda size: f'"{"x" * size}"',
+    "escapes": lambda size: '"' + '\\"' * (size // 2) + '"',
+    "lists": lambda size: "[" + "[]," * (size // 3) + "0]",
+    "objects": lambda size: "[" + '{"a":1},' * (size // 8) + "0]",
+    "depth": lambda size: "[" * (size // 2) + "]" * (size // 2),
+    "a number": lambda size: "9" * size,
+    "exponents": lambda size: "[" + "1e300," * (size // 6) + "0]",
+    "names": lambda size: "{" + ",".join(f'"{at:08}":0' for at in range(size // 13)) + "}",
+    "JSON in a text": lambda size: json.dumps("{" + '"a":[' * (size // 8) + "}"),
+}
+SIZES = {"just told": 0, "1 MiB": MIB - 2_000, "3 MiB": 3 * MIB}
+
+
+async def test_what_is_left_of_what_is_too_large() -> None:
+    for path in sorted(SAMPLES.rglob("*.json")):
+        dialect = DIALECTS[path.parent.name.removesuffix("-cli")]
+        payload = json.loads(path.read_text())
+        read = dialect.read(event_of(path.stem), payload)
+        if not isinstance(read, ToolDone):
+            continue
+        names = ("tool_response", "toolResult", "tool_result")
+        large = {name: "x" * MIB if name in names else value for name, value in payload.items()}
+        cut = await read_payload(json.dumps(large).encode())
+        assert cut.excess is not None
+        left = dialect.read(event_of(path.stem), cut.value)
+        assert isinstance(left, ToolDone)
+        told = ("session_id", "tool_name", "tool_kind", "arguments", "model_call_id", "turn_id")
+        assert [getattr(left, one) for one in told] == [getattr(read, one) for one in told]
+
+
+async def test_what_is_no_json() -> None:
+    for text in (b"", b"{", b"[1", b"\xff", b'{"a":1}x', b"NaN", b"\0", b'"' + b"x" * MIB):
+        with pytest.raises(NoJson):
+            await read_payload(text)
+    deep = await read_payload(b'{"session_id":"s","a":' + b"[" * 129 + b"]" * 129 + b"}")
+    assert deep.excess == "it is nested over 128 levels deep"
+    assert deep.value == {"session_id": "s"}
+
+
+@asynccontextmanager
+async def daemon(agent: str, plugin: FakePlugin) -> AsyncGenerator[Path]:
+    """The daemon of an agent in this process; yields its socket."""
+    with tempfile.TemporaryDirectory(prefix="sh-", dir="/tmp") as folder:
+        claimed = claim(Path(folder) / "s.sock")
+        assert claimed is not None
+        installed = Installed(specs=(), missing=(), ignored=())
+
+        class WithPlugin(Daemon):
+            def _host(self) -> PluginHost:
+                return PluginHost([plugin])
+
+        async with trio.open_nursery() as nursery:
+            served = WithPlugin(DIALECTS[agent], claimed, installed, AgentSettings(), None)
+            nursery.start_soon(served.run)
+            yield claimed.path
+            nursery.cancel_scope.cancel()
+        claimed.drop()
+
+
+async def ask(socket: Path, agent: str, event: str, body: bytes) -> bytes:
+    """One hook, asked by another process: its CPU is not the loop's."""
+    program = (
+        "import socket, sys\n"
+        "path, head = sys.argv[1:]\n"
+        "one = socket.socket(socket.AF_UNIX)\n"
+        "one.connect(path)\n"
+        "one.sendall(head.encode() + b'\\n' + sys.stdin.buffer.read())\n"
+        "one.shutdown(socket.SHUT_WR)\n"
+        "while piece := one.recv(65536): sys.stdout.buffer.write(piece)\n"
+    )
+    head = f"sliphook 1 {agent} {event} {os.getpid()} closed {len(body)}"
+    words = ["python3", "-c", program, str(socket), head]
+    done = await trio.run_process(words, stdin=body, capture_stdout=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("agent", ["claude-code", "copilot"])
+async def test_the_loop_is_never_held(agent: str, size: str, kind: str) -> None:
+    value = VALUES[kind](SIZES[size] or 64)
+    plugin = FakePlugin("ear", hears=list(EVERYTHING))
+    names = {"claude-code": ("PreToolUse", "PostToolUse"), "copilot": ("preToolUse", "postToolUse")}
+    said = f'{{"session_id":"s","tool_use_id":"t","tool_name":"Bash","tool_input":{value}}}'
+    over = (
+        '{"session_id":"s","tool_use_id":"t","tool_name":"Bash","tool_input":{},'
+        f'"tool_response":{value},"toolResult":{{"textResultForLlm":{value}}}}}'
+    )
+    with trio.fail_after(WAIT_S):
+        async with heartbeat() as beat:
+            with beat.measure() as held:
+                async with daemon(agent, plugin) as socket:
+                    for event, body in zip(names[agent], (said, over), strict=True):
+                        reply = await ask(socket, agent, event, body.encode())
+                        assert reply.startswith(b"sliphook 1 ")
+            assert held.beyond(2.0) == []
