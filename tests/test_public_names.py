@@ -55,7 +55,16 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         ]
     ),
     "sliphook.agent": frozenset(
-        ["Agent", "AgentTool", "COMMANDS", "Gateway", "Models", "RESERVED_TOOLS", "ScriptedModel"]
+        [
+            "Agent",
+            "AgentTool",
+            "COMMANDS",
+            "Gateway",
+            "Models",
+            "RESERVED_TOOLS",
+            "ScriptedModel",
+            "shell_tool",
+        ]
     ),
     "sliphook.agent.loop": frozenset(
         ["Agent", "AgentTool", "MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS"]

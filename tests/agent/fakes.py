@@ -233,6 +233,7 @@ class FakeTurn:
         input_schema: dict[str, Any] | None = None,
         tool_kind: str | None = None,
         origin: str = "agent",
+        ask: bool = False,
     ) -> ToolOutcome:
         self._say(("call_tool", name, arguments, model_call_id, input_schema))
         if model_call_id is not None:

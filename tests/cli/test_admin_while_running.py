@@ -93,10 +93,19 @@ async def test_the_running_agent_goes_on_and_takes_up_the_changes(
             assert [plugin.pid for plugin in host.plugins] == pids, "nothing has changed"
 
             write_plugin(home, "second", version="2")
+            [line] = await take_up(host, chosen, told.append)
+            assert line.startswith(
+                "second is not restarted: its file has changed; if that is right,"
+                " run: sliphook trust second (now its sha256 is "
+            )
+            assert [plugin.pid for plugin in host.plugins] == pids
             assert main(["disable", "first"]) == 0
             assert states(host) == {"first": "ready", "second": "ready"}
             await sliphook("trust", "second", "--yes")
-            await take_up(host, chosen, told.append)
+            assert await take_up(host, chosen, told.append) == [
+                "restarted: second",
+                "ended: first",
+            ]
             assert states(host) == {"second": "ready"}
             (status,) = host.plugins
             assert status.manifest is not None

@@ -56,6 +56,11 @@ def test_options_files_and_events() -> None:
     assert offered("completion", "") == ["bash", "zsh", "fish"]
 
 
+def test_installed_plugins_stand_beside_files(installed: Path) -> None:
+    assert offered("fire", "--plugin", "gu") == ["guard", "(file)"]
+    assert offered("run", "hello", "--plugin", "") == ["(file)"]
+
+
 def test_a_wrong_word_before_is_no_error() -> None:
     assert "run" in offered("nonsense", "")
     assert offered("events", "nonsense") == []

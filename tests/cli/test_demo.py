@@ -56,6 +56,7 @@ async def test_without_its_plugins_no_check_holds(
     stage = Stage(
         plugins=[tmp_path / name for name in ("guard", "weather", "sleeper", "fragile")],
         data_home=tmp_path / "data",
+        log_dir=tmp_path / "logs",
     )
     with trio.fail_after(300):
         story = await play(stage, None, Narrator(), Interruptible())

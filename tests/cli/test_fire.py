@@ -441,3 +441,21 @@ def test_where_a_model_call_would_go(
     assert "send model calls to evil.example:80" in refused["error"]
     refused = the_plugin(fired({"provider": "router"}))
     assert refused["error"] == "replace.route needs 'route' in the manifest's uses"
+
+
+def test_repeated_fires_go_to_one_process(sliphook: Sliphook, shop: Workshop) -> None:
+    path = asked(shop, "return {'decision': 'deny', 'reason': str(os.getpid())}")
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--repeat", "3")
+    assert ran.status == 0
+    reasons = [line for line in ran.out.splitlines() if line.startswith("  because: guard: ")]
+    assert len(reasons) == 3
+    assert len(set(reasons)) == 1
+    assert sliphook("fire", "stop", "--plugin", path, "--repeat", "0").status == 2
+
+
+def test_a_failure_among_repeated_fires_counts(sliphook: Sliphook, shop: Workshop) -> None:
+    count = "global N\nN += 1\nreturn {'decision': 'maybe'} if N == 1 else {}"
+    path = asked(shop, count, before="N = 0")
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--repeat", "2")
+    assert ran.status == 3
+    assert ran.out.count("refused_answer") == 1

@@ -24,6 +24,7 @@ COMMANDS = """
     disable
     trust
     config
+    logs
     attach
     detach
     hook
@@ -126,7 +127,8 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
         (["fire"], "sliphook: Missing argument 'EVENT' (see: sliphook fire --help)\n"),
         (
             ["fire", "stop"],
-            "sliphook: give at least one plugin: --plugin PATH (see: sliphook fire --help)\n",
+            "sliphook: give at least one plugin: --plugin PATH|NAME or --mcp COMMAND"
+            " (see: sliphook fire --help)\n",
         ),
         (
             ["fire", "pre_tool_cal", "--plugin", "x"],
@@ -170,7 +172,8 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
         ),
         (
             ["call", "deploy"],
-            "sliphook: give at least one plugin: --plugin PATH (see: sliphook call --help)\n",
+            "sliphook: give at least one plugin: --plugin PATH|NAME or --mcp COMMAND"
+            " (see: sliphook call --help)\n",
         ),
         (
             ["events", "pre_tool"],

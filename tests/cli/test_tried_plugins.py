@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import Workshop
+from tests.programs import Program, Workshop
 from tests.ran import Ran
 
 from .conftest import Sliphook
@@ -56,7 +56,7 @@ def test_env_gives_it(
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--env", "HOME"], "--env is for the plugins of --plugin and --mcp; give"),
+        (["--env", "HOME"], "--env is for the plugins of --plugin PATH and --mcp; give"),
         (["--plugin", "x", "--env", "NOT_SET_HERE"], "the variable NOT_SET_HERE is not set here"),
         (["--plugin", "x", "--env", "LD_PRELOAD"], "LD_PRELOAD is never given to a plugin"),
         (["--plugin", "x", "--env", "A=B"], "'A=B' is no name of an environment variable"),
@@ -93,3 +93,67 @@ def test_two_of_one_file_name_have_files_of_their_own(
     for folder in folders:
         text = (logs / f"{folder.name}.log").read_text()
         assert text.count(f"I am {folder}\n") == text.count("I am") == 2
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"limit": {"type": "integer", "default": 3}, "word": {"type": "string"}},
+}
+
+
+def given(plugin: Program) -> object:
+    """The settings of its last start."""
+    return plugin.params("initialize")[-1]["plugin"]["config"]
+
+
+@pytest.mark.parametrize("command", ["run", "call", "fire", "chat"])
+def test_a_misspelt_setting_is_refused(shop: Workshop, sliphook: Sliphook, command: str) -> None:
+    path = shop.program("conf", tools=["show"], hears=["stop"], config_schema=SCHEMA).path
+    done = ran(sliphook, command, "--plugin", path, "--config", "limt=3")
+    assert done.status == 1
+    assert done.err == (
+        "sliphook: there is no setting limt; did you mean limit?; give --config KEY=VALUE\n"
+    )
+    done = ran(sliphook, command, "--plugin", path, "--config", "limit=many")
+    assert done.status == 1
+    assert 'its settings do not fit: limit: "many" is not of type "integer"' in done.err
+
+
+def test_of_several_plugins_each_gets_what_it_has(sliphook: Sliphook, shop: Workshop) -> None:
+    first = shop.program("first", config_schema=SCHEMA, hears=["stop"])
+    other = {"type": "object", "properties": {"colour": {"type": "string"}}}
+    second = shop.program("second", config_schema=other, hears=["stop"])
+    settings = ["--config", "limit=7", "--config", "colour=7", "--config", "word=8"]
+    plugins = ["--plugin", first.path, "--plugin", second.path]
+    done = sliphook("fire", "stop", *plugins, *settings)
+    assert done.status == 0, done.err
+    assert given(first) == {"limit": 7, "word": "8"}
+    assert given(second) == {"colour": "7"}
+    done = sliphook("fire", "stop", *plugins, "--config", "size=7")
+    assert "there is no setting size; it has colour; give --config KEY=VALUE" in done.err
+
+
+@pytest.mark.parametrize("command", ["fire", "call", "run"])
+def test_an_installed_plugin_is_known_by_its_name(
+    shop: Workshop,
+    sliphook: Sliphook,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    command: str,
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    plugin = shop.program("tok", tools=["show"], hears=["stop"], config_schema=SCHEMA)
+    installed = sliphook("install", plugin.path, "--yes", "--config", "limit=9")
+    assert installed.status == 0, installed.err
+    done = ran(sliphook, command, "--plugin", "tok")
+    assert done.status == 0, done.err
+    assert given(plugin) == {"limit": 9}
+    done = ran(sliphook, command, "--plugin", "tik")
+    assert done.err == (
+        "sliphook: there is no file tik here, and no such plugin is installed; did you mean tok?\n"
+    )
+    done = ran(sliphook, command, "--plugin", "tok", "--config", "limit=1")
+    assert (
+        "--config is for the plugins of --plugin PATH and --mcp; change an installed one's by:"
+        " sliphook config NAME KEY=VALUE" in done.err
+    )

@@ -43,12 +43,12 @@ def sliphook(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def typed(word: str) -> list[str]:
+def typed(word: str, has: str = "") -> list[str]:
     """The arguments of the one command of the README that begins with `sliphook WORD`."""
     found = [
         command
         for command in COMMANDS
-        if command.startswith(f"sliphook {word} ") and "--model" not in command
+        if command.startswith(f"sliphook {word} ") and "--model" not in command and has in command
     ]
     assert len(found) == 1
     return shlex.split(found[0])[1:]
@@ -135,8 +135,18 @@ def test_call_as_typed_answers(folder: Path) -> None:
     assert "It is cold in Oslo, take a coat." in done.stdout
 
 
+def test_the_guard_is_seen_to_deny_in_an_agent(folder: Path) -> None:
+    done = sliphook(folder, *typed("run", "--shell"))
+    assert done.returncode == 0, done.stderr
+    assert "denied: shell: guard: deleting whole trees is not for agents\n" in done.stderr
+    # there is no terminal here
+    assert "denied: shell: host: a person must approve this" in done.stderr
+    done = sliphook(folder, *typed("run", "--shell"), "--yes")
+    assert "guard.py" in done.stdout
+
+
 def test_run_as_typed_calls_the_tool_and_traces(folder: Path) -> None:
-    done = sliphook(folder, *typed("run"))
+    done = sliphook(folder, *typed("run", "--trace"))
     assert done.returncode == 0, done.stderr
     assert "It is cold in Oslo, take a coat." in done.stdout
     for method in ("initialize", "tool/call", "shutdown", "exit"):

@@ -219,10 +219,12 @@ def test_other_errors_of_the_spawn(number: int, why: str) -> None:
 
 def test_a_missing_sdk_is_explained() -> None:
     assert advice_for("ModuleNotFoundError: No module named 'sliphook_sdk'") == (
-        "the Python that its #! line finds has no sliphook-sdk; install it there, or "
+        "the Python that its #! line finds has no sliphook-sdk, or not all that it needs; install"
+        " it there, or "
         "activate the environment that has it"
     )
     assert advice_for("ModuleNotFoundError: No module named 'requests'") is None
+    assert "install it there" in str(advice_for("ImportError: No module named 'msgspec' (/a:3)"))
 
 
 @pytest.mark.parametrize("what", ["package", "module"])
@@ -305,3 +307,39 @@ def test_a_mount_that_runs_no_programs_is_named(
     why = why_not_startable(path)
     assert why is not None
     assert why.endswith("is mounted noexec; put the file into another folder")
+
+
+PYTHON_SYNTAX = """\
+  File "/home/ada/guard.py", line 26
+    x y
+      ^
+SyntaxError: invalid syntax"""
+IN_A_LIBRARY = """\
+Traceback (most recent call last):
+  File "/home/ada/guard.py", line 4, in <module>
+    plugin = Plugin("agent")
+  File "/v/lib/python3.11/site-packages/sliphook_sdk/plugin.py", line 40, in __init__
+    raise ValueError(why)
+  File "/usr/lib/python3.11/random.py", line 40, in x
+ValueError: no plugin may have that name"""
+IN_LIBRARIES_ALONE = """\
+Traceback (most recent call last):
+  File "/usr/lib64/python3.11/runpy.py", line 8, in run
+OSError: gone"""
+INDENTED = """\
+  File "/home/ada/guard.py", line 4
+  and this is its own text"""
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (PYTHON_SYNTAX, "SyntaxError: invalid syntax (/home/ada/guard.py:26)"),
+        (IN_A_LIBRARY, "ValueError: no plugin may have that name (/home/ada/guard.py:4)"),
+        (IN_LIBRARIES_ALONE, "OSError: gone (/usr/lib64/python3.11/runpy.py:8)"),
+        (INDENTED, "  and this is its own text"),
+        ("one line", "one line"),
+    ],
+)
+def test_the_last_words_of_python_name_the_place(said: str, words: str) -> None:
+    assert last_words(said.split("\n")) == words

@@ -18,8 +18,18 @@ if TYPE_CHECKING:
     from .loop import RESERVED_TOOLS, Agent, AgentTool
     from .models.choice import Models
     from .models.scripted import ScriptedModel
+    from .shell import shell_tool
 
-__all__ = ["COMMANDS", "RESERVED_TOOLS", "Agent", "AgentTool", "Gateway", "Models", "ScriptedModel"]
+__all__ = [
+    "COMMANDS",
+    "RESERVED_TOOLS",
+    "Agent",
+    "AgentTool",
+    "Gateway",
+    "Models",
+    "ScriptedModel",
+    "shell_tool",
+]
 
 __getattr__ = lazy_names(
     __name__,
@@ -31,5 +41,6 @@ __getattr__ = lazy_names(
         "ScriptedModel": "models.scripted",
         "Gateway": "chat.gateway",
         "COMMANDS": "chat.commands",
+        "shell_tool": "shell",
     },
 )

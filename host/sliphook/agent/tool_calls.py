@@ -74,6 +74,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> M
             run=own.run if own else None,
             input_schema=own.input_schema if own else None,
             tool_kind=own.kind if own else None,
+            ask=own.asks if own else False,
         )
     except trio.Cancelled:
         # of a plugin's tool the host tells if it goes on, or what came of it

@@ -29,6 +29,7 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
         input_schema: JSON Schema of the arguments.
         run: takes the arguments and returns the result (see `Turn.call_tool`).
         kind: what it does, for guards that match `tool_kind`; None: it is not said.
+        asks: a person approves each call, after the guards.
     """
 
     name: str
@@ -36,6 +37,7 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any]
     run: Callable[[dict[str, Any]], Awaitable[object]]
     kind: ToolKind | None = None
+    asks: bool = False
 
 
 class Ending(msgspec.Struct, frozen=True):

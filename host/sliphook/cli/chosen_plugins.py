@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import trio
 
 from sliphook.errors import HostError
+from sliphook.files.edition import edition_of
 from sliphook.files.toml import TomlError
 from sliphook.host.admission import lacks_in_environment
 from sliphook.installed import read_installed
 from sliphook.plugin.lifecycle import State
-from sliphook.plugin.spec import PluginSpec
-from sliphook.registry import RegistryError
+from sliphook.plugin.spec import PluginSpec, PluginStatus
+from sliphook.registry import Registered, Registry, RegistryError
+from sliphook.registry.executables import state_of
 from sliphook.settings import Settings, read_settings, with_settings
 
 from .common import Failed
-from .report import says, why_not_started
+from .report import says, see_log, why_not_started
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
@@ -117,15 +119,19 @@ def _with_tried(
     return Chosen(tuple(tried), specs, len(installed), problems)
 
 
-async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:
-    """Give an open host the plugins that were installed, removed or changed since the start.
+async def take_up(host: PluginHost, start: Chosen, tell: Callable[[str], None]) -> list[str]:
+    """Give an open host the plugins that were installed, removed or changed meanwhile.
 
     The settings for all plugins stay as they were at the start.
 
     Args:
         host: runs the plugins.
-        before: the plugins of the start, with those of `--plugin`.
+        start: the plugins of the start, with those of `--plugin`.
         tell: shows a line to the user.
+
+    Returns:
+        Lines that say what was started, restarted or ended, and what was not and why; none if
+            nothing has changed.
 
     Raises:
         HostError: config.toml breaks a rule, or the file of a running plugin is broken. Nothing is
@@ -134,8 +140,9 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
     try:
         # other conversations go on meanwhile, and files may be slow to read
         chosen = await trio.to_thread.run_sync(
-            lambda: _what_is_installed(before.tried, user_settings())
+            lambda: _what_is_installed(_as_they_are_now(start.tried), user_settings())
         )
+        stale = await trio.to_thread.run_sync(_not_trusted)
     except (Failed, RegistryError) as error:
         raise HostError(str(error)) from None
     running = sorted(plugin.name for plugin in host.plugins if plugin.name in chosen.broken)
@@ -145,7 +152,41 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
         )
     for line in chosen.problems:
         tell(line)
-    await host.update(chosen.specs)
+    before = host.plugins
+    return [*_what_became(before, await host.update(chosen.specs)), *stale]
+
+
+def _as_they_are_now(tried: Sequence[PluginSpec]) -> tuple[PluginSpec, ...]:
+    return tuple(
+        replace(spec, edition=edition_of(spec.path)) if spec.edition is not None else spec
+        for spec in tried
+    )
+
+
+def _not_trusted() -> list[str]:
+    """A line about each installed plugin whose file is not the approved one any more."""
+    lines: list[str] = []
+    for plugin in Registry().read():
+        state, why = state_of(plugin) if isinstance(plugin, Registered) else ("", None)
+        if state == "refused":
+            lines.append(f"{plugin.name} is not restarted: {why}")
+    return lines
+
+
+def _what_became(before: Sequence[PluginStatus], after: Sequence[PluginStatus]) -> list[str]:
+    pids = {plugin.name: plugin.pid for plugin in before}
+    lines: list[str] = []
+    for plugin in after:
+        name, why = says(plugin.name), why_not_started(plugin)
+        if plugin.name in pids and plugin.pid == pids.pop(plugin.name):
+            continue
+        if why is not None:
+            lines.append(f"{name} did not start, and does nothing: {says(why)}{see_log(plugin)}")
+        else:
+            lines.append(
+                f"{'re' if plugin.name in {one.name for one in before} else ''}started: {name}"
+            )
+    return lines + [f"ended: {says(name)}" for name in pids]
 
 
 def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], None]) -> None:
@@ -173,8 +214,10 @@ def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], No
             # in good order: it has nothing to do here, and the turn goes on without it
             tell(f"plugin {says(plugin.name)} leaves itself out: {says(why or '')}")
         elif why is not None and index < chosen.installed:
-            tell(f"plugin {says(plugin.name)} did not start: {says(why)}")
+            tell(f"plugin {says(plugin.name)} did not start: {says(why)}{see_log(plugin)}")
         elif why is not None:
-            not_there.append(f"plugin {says(plugin.name)} did not start: {says(why)}")
+            not_there.append(
+                f"plugin {says(plugin.name)} did not start: {says(why)}{see_log(plugin)}"
+            )
     if not_there:
         raise Failed("; ".join(not_there))

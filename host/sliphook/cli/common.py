@@ -7,7 +7,6 @@ import math
 import signal
 import sys
 from collections.abc import Collection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
@@ -34,7 +33,6 @@ __all__ = [
     "print_json",
     "read_object",
     "read_seconds",
-    "refuse_what_others_could_change",
     "timeout_option",
 ]
 
@@ -101,19 +99,6 @@ def read_seconds(value: str) -> float:
             f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds"
         )
     return seconds
-
-
-def refuse_what_others_could_change(path: Path) -> None:
-    """Check an executable that an option names.
-
-    Raises:
-        Failed: another user of the machine could have changed it.
-    """
-    from sliphook.files.ownership import why_unsafe
-
-    why = why_unsafe(path)
-    if why is not None:
-        raise Failed(f"{quote(str(path), 200)} is not started: {why}")
 
 
 timeout_option = click.option(

@@ -19,7 +19,17 @@ from .common import EXIT_OK
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["command", "event_names", "installable", "model_names", "plugin_names", "session_ids"]
+__all__ = [
+    "command",
+    "event_names",
+    "installable",
+    "log_names",
+    "model_names",
+    "plugin_names",
+    "session_ids",
+    "settings_of_plugin",
+    "tried_plugins",
+]
 
 
 @click.command("completion")
@@ -80,6 +90,45 @@ def installable(
         else [name for name in available() if name.startswith(incomplete)]
     )
     return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+
+def tried_plugins(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The installed plugins that begin so, and files."""
+    from click.shell_completion import CompletionItem
+
+    names = plugin_names(ctx, param, incomplete) if incomplete else []
+    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+
+
+def settings_of_plugin(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The settings that the plugin NAME has, as `KEY=`, each with its type and default."""
+    from click.shell_completion import CompletionItem
+
+    from sliphook.quoting import quote
+    from sliphook.registry import Registry, RegistryError
+    from sliphook.registry.settings_schema import line_of, settings_of
+
+    with suppress(OSError, RegistryError):
+        schema = Registry().get(ctx.params.get("name") or "").manifest.config_schema
+        return [
+            CompletionItem(f"{name}=", help=quote(line_of(name, setting), 100))
+            for name, setting in settings_of(schema).items()
+            if name.startswith(incomplete) and name.isprintable()
+        ]
+    return []
+
+
+def log_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The plugins that have a log."""
+    from sliphook.process.log_files import default_folder, names_in
+
+    with suppress(OSError):
+        return [name for name in names_in(default_folder()) if name.startswith(incomplete)]
+    return []
 
 
 def session_ids(

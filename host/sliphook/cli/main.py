@@ -39,6 +39,7 @@ _COMMANDS: Final = {
     "disable": _Lazy("plugins.enable", "Do not start an installed plugin with agents.", "disable"),
     "trust": _Lazy("plugins.trust", "Accept a plugin whose file or whose wishes have changed."),
     "config": _Lazy("plugins.config", "Show or change the settings of an installed plugin."),
+    "logs": _Lazy("plugins.logs", "Show the log of a plugin: what it wrote, and what came of it."),
     "attach": _Lazy(
         "attached.attach", "Have the installed plugins work in another agent.", "attach"
     ),

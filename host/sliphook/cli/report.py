@@ -14,6 +14,7 @@ __all__ = [
     "FAILED_TO_START",
     "says",
     "says_json",
+    "see_log",
     "why_not_started",
 ]
 
@@ -35,6 +36,11 @@ def says_json(value: Any) -> str:
     import msgspec
 
     return says(msgspec.json.encode(value).decode())
+
+
+def see_log(status: PluginStatus) -> str:
+    """Where to read on about a plugin that failed, to be put behind why it did."""
+    return f"; its log: sliphook logs {status.log}" if status.log else ""
 
 
 def why_not_started(status: PluginStatus) -> str | None:

@@ -88,7 +88,7 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
         # Such a reason names the command that helps; a second advice would compete with it.
         if "sliphook " in why
         else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))};"
-        f" or: sliphook disable {plugin.name}"
+        f" or: sliphook disable {plugin.name}; its log: sliphook logs {plugin.name}"
     )
     return Finding(
         area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do

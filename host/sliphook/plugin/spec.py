@@ -78,6 +78,8 @@ class PluginSpec:
             under its path is refused, and so is one that another user could change. None: any file
             is started.
         made: the plugin is no executable of its own, but made by an adapter; None: it is one.
+        edition: which state of its files this is, in any words; `PluginHost.update` starts a plugin
+            of another edition anew. None: that is not told.
         start: starts the plugin in another way than as an executable, for tests: see
             `sliphook.testing`.
     """
@@ -95,6 +97,7 @@ class PluginSpec:
     limits: Limits = NO_LIMITS
     sha256: str | None = None
     made: MadeBy | None = None
+    edition: str | None = None
     start: Callable[[], Awaitable[Process]] | None = None
 
     @property
@@ -129,6 +132,7 @@ class PluginStatus:
         since: `trio.current_time()` of the last change of state.
         stderr_tail: the last lines of its stderr, escaped.
         manifest: what it declared; before that, what was recorded; None if there is neither.
+        log: the name of its log, for `sliphook logs`; "" if it has none.
     """
 
     name: str
@@ -140,3 +144,4 @@ class PluginStatus:
     since: float
     stderr_tail: tuple[str, ...]
     manifest: Manifest | None
+    log: str = ""

@@ -70,8 +70,7 @@ class Plugin:
         self.since = trio.current_time()
         self.manifest = self.recorded
         self.settled, self.gone = trio.Event(), trio.Event()
-        self._host = host
-        self._services = services
+        self._host, self._services = host, services
         self._target = Target.RUNNING
         self._start_asked = True
         self._kill_asked = False
@@ -121,6 +120,7 @@ class Plugin:
             since=self.since,
             stderr_tail=self._stderr.lines,
             manifest=self.manifest.wire if self.manifest is not None else None,
+            log="" if self.spec.start is not None else self._host.data_dir(self).name,
         )
 
     def ask(self, call: Call, params: Params) -> None:

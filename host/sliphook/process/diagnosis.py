@@ -29,6 +29,8 @@ _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
 
 _NODE = re.compile(r"Node\.js v[\d.]+")
 _NODE_STACK = re.compile(r"^ +at (?:[^\n(]*\()?(?:file://)?(/[^()\n:]+:\d+):\d+\)?", re.MULTILINE)
+_PYTHON_PLACE = re.compile(r'^ +File "(/[^"]+)", line (\d+)', re.MULTILINE)
+_LIBRARIES = re.compile(r"/site-packages/|/sliphook_sdk/|/lib(64)?/python3[.\d]*/")
 _NODE_SOURCE = re.compile(r"^(?:file://)?(/[^:\n]*:\d+)$", re.MULTILINE)
 
 
@@ -127,14 +129,15 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
 def last_words(lines: Sequence[str]) -> str:
     """The line on stderr that says best why a program ended.
 
-    It is the last one. But Node ends a report with its version, below the stack; there it is the
-    line of the error, with the place that Node names first.
+    It is the last one, with the place where Python or Node say that the error is. Python names that
+    above, the last one that is no library's counts. Node ends a report with its version, below the
+    stack; there it is the line of the error, with the place that Node names first.
 
     Args:
         lines: the last lines, at least one.
     """
     if not _NODE.fullmatch(lines[-1]):
-        return lines[-1]
+        return lines[-1] + _python_place(lines)
     # the stack, the error's own fields and empty lines
     said = [at for at, line in enumerate(lines[:-1]) if line.strip(" }") and line[0] != " "]
     if not said:
@@ -145,8 +148,17 @@ def last_words(lines: Sequence[str]) -> str:
     return lines[said[-1]] + (f" ({place[1]})" if place else "")
 
 
+def _python_place(lines: Sequence[str]) -> str:
+    """Where a traceback at the end of the lines leads, as ` (FILE:LINE)`; "" if there is none."""
+    if lines[-1].startswith(" "):
+        return ""
+    places = _PYTHON_PLACE.findall("\n".join(lines[:-1]))
+    own = [place for place in places if not _LIBRARIES.search(place[0])]
+    return " ({}:{})".format(*(own or places)[-1]) if places else ""
+
+
 def advice_for(last_words: str) -> str | None:
-    """What to do about a program that ended with this last line on stderr, or None."""
+    """What to do about a program that ended with these `last_words`, or None."""
     if "No such device or address" in last_words and re.search(
         r"/dev/(stdin|stdout|fd/[01])\b", last_words
     ):
@@ -154,9 +166,9 @@ def advice_for(last_words: str) -> str | None:
             "its standard input and output are sockets, which cannot be opened by path:"
             " use them as they are, in a shell by <&0 and >&1"
         )
-    if "No module named 'sliphook_sdk'" in last_words:
+    if re.search(r"No module named '(sliphook_sdk|msgspec)'", last_words):
         return (
-            "the Python that its #! line finds has no sliphook-sdk;"
+            "the Python that its #! line finds has no sliphook-sdk, or not all that it needs;"
             " install it there, or activate the environment that has it"
         )
     if re.search(r"Cannot find (package|module) 'sliphook-sdk", last_words):

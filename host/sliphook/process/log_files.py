@@ -28,6 +28,26 @@ def default_folder() -> Path:
     return state_home() / "logs"
 
 
+def files_of(folder: Path, name: str) -> list[Path]:
+    """The parts of a log that are there, the oldest first."""
+    newest = folder / f"{name}.log"
+    parts = [folder / f"{name}.log.{number}" for number in range(OLD_FILES, 0, -1)]
+    return [path for path in (*parts, newest) if path.is_file()]
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names of the logs in a folder, sorted; none if there is no folder.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        found = {entry.name.partition(".log")[0] for entry in os.scandir(folder)}
+    except FileNotFoundError:
+        return []
+    return sorted(name for name in found if name == safe_name(name) and files_of(folder, name))
+
+
 def safe_name(plugin: str) -> str:
     """The plugin's name as a name of a file, whatever the plugin calls itself."""
     return (

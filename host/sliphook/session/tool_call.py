@@ -51,7 +51,9 @@ class BegunTool:
         origin: str,
         *,
         own: bool,
+        ask: bool = False,
     ) -> None:
+        self._ask = ask
         self._outcome: ToolOutcome | None = None
         self._hooks = hooks
         self._turn = turn
@@ -206,7 +208,7 @@ class BegunTool:
         # as plugins replaced them: `post_tool_call` tells what the tool really got
         tool.arguments = cast(PreToolCall, before.payload).arguments
         reasons, denied = before.reasons, before.denied
-        if before.decision == "ask":
+        if before.decision == "ask" or (self._ask and not denied and before.substitute is None):
             denied, more = await approve(self._hooks, turn, tool, before)
             reasons = (*reasons, *more)
         # ended: a task outside the turn's block is not cancelled, and must not start the tool
@@ -295,9 +297,12 @@ async def call_tool(
     origin: str,
     run: Callable[[dict[str, Any]], Awaitable[object]] | None,
     input_schema: dict[str, Any] | None,
+    ask: bool,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    call = BegunTool(hooks, turn, name, arguments, model_call_id, kind, origin, own=run is not None)
+    own = run is not None
+    what = name, arguments, model_call_id, kind, origin
+    call = BegunTool(hooks, turn, *what, own=own, ask=ask)
     await call.begin(input_schema)
     if call.outcome is None:
         await (call.run() if run is None else call.run_own(run))

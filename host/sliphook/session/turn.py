@@ -159,6 +159,7 @@ class Turn(TurnQuestions):
         input_schema: dict[str, Any] | None = None,
         tool_kind: ToolKind | None = None,
         origin: str = "agent",
+        ask: bool = False,
     ) -> ToolOutcome:
         """Make one tool call, with all its checks and hooks.
 
@@ -175,6 +176,7 @@ class Turn(TurnQuestions):
                 they are asked too.
             origin: from where the agent has its own tool, as `mcp:github`; a plugin's tool has its
                 plugin there.
+            ask: a person must approve the call, whatever the plugins say.
 
         Returns:
             What the model reads. A plugin's fault, an unknown tool and arguments that do not fit
@@ -190,7 +192,7 @@ class Turn(TurnQuestions):
         check_word("tool_kind", tool_kind, ToolKind, none=True)
         check_origin(origin)
         what = name, arguments, model_call_id, tool_kind, origin
-        return await call_tool(self.hooks, self, *what, run, input_schema)
+        return await call_tool(self.hooks, self, *what, run, input_schema, ask)
 
     async def begin_tool(
         self,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sliphook.cli import run_once as module
 from sliphook.cli.main import main
 from sliphook.cli.plugins import consent
-from sliphook.cli.plugins import run_once as module
-from sliphook.cli.plugins.run_once import run_once
+from sliphook.cli.run_once import run_once
 from sliphook.files import paths
 from sliphook.registry import Registry
 from tests.registry.conftest import MakePlugin, Run, stored

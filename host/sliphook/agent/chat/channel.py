@@ -174,11 +174,15 @@ class Channel:
         if self._nursery is not None and not self._closed.is_set():
             self.session.reset(cause)
             self._begin()
-            if self._reload is not None:
-                # not in the task, which begins later: a message may come before
-                self._work.taken_up = trio.Event()
-                self._spawn(self._take_up, self._reload, self._work)
+            self.take_up()
         return dropped
+
+    def take_up(self) -> None:
+        """Give the host other plugins now; the next turn waits for them."""
+        if self._reload is not None and self._nursery is not None:
+            # not in the task, which begins later: a message may come before
+            self._work.taken_up = trio.Event()
+            self._spawn(self._take_up, self._reload, self._work)
 
     def close(self, reason: EndReason = "exit", invalidation_reason: str | None = None) -> None:
         """End the conversation: interrupt the turn, fire `session_end`, drop what waits.

@@ -76,8 +76,8 @@ async def run_slash(
         session: a plugin's command runs in it.
         slash: the command.
         own: the agent's own commands, for `/help`.
-        reload: takes up other plugins, for `/plugins reload`; None if the program's plugins do not
-            change.
+        reload: takes up other plugins, for `/plugins reload`; it may return False if none has
+            changed. None if the program's plugins do not change.
 
     Returns:
         The text for the user; every line is safe for a terminal.
@@ -89,7 +89,8 @@ async def run_slash(
         return help_text(host, own)
     if slash.name == "plugins":
         if slash.arguments == "reload" and reload is not None:
-            await reload()
+            nothing = "nothing has changed\n" if await reload() is False else ""
+            return nothing + plugins_text(host)
         elif slash.arguments:
             more = ", and nothing goes behind it" if reload is None else " and /plugins reload"
             raise HostError(f"there is /plugins{more}")

@@ -63,7 +63,8 @@ class Gateway:
             the turn.
         max_waiting: the messages of a channel that may wait; more are refused.
         reload: gives the host other plugins (see `PluginHost.update`), for `/plugins reload` and
-            after each `/new`; None if the plugins do not change.
+            after each `/new`; it may return False if none has changed. None if the plugins do not
+            change.
         more_commands: more commands for `/help`, each with what it does: those that the program
             handles before it submits a message.
         models: those that users may take by `/model`, each for its channel, also after `/new`. None

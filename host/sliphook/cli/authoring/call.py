@@ -12,6 +12,7 @@ from sliphook.cli.common import (
     EXIT_FAILED,
     EXIT_OK,
     EXIT_PLUGIN,
+    comment,
     complain,
     did_you_mean,
     json_option,
@@ -19,9 +20,10 @@ from sliphook.cli.common import (
     read_object,
     timeout_option,
 )
-from sliphook.cli.report import FAILED_TO_START, says, says_json, why_not_started
+from sliphook.cli.options.plugin import plugin_options, tried_files, watch_option
+from sliphook.cli.report import FAILED_TO_START, says, says_json, see_log, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
-from sliphook.cli.tried_plugins import plugin_options
+from sliphook.cli.watching import again_on_change
 from sliphook_sdk.protocol import Part, ToolCallParams
 from sliphook_sdk.protocol.parts import shown
 
@@ -57,6 +59,7 @@ class CallReport(msgspec.Struct, frozen=True, kw_only=True):
     help="The tool's arguments, an object.  [default: {}]",
 )
 @plugin_options
+@watch_option
 @timeout_option
 @json_option
 @trace_options
@@ -64,14 +67,16 @@ def command(
     tool: str,
     arguments: str | None,
     plugins: tuple[PluginSpec, ...],
+    watch: bool,
     timeout_s: float | None,
     as_json: bool,
     tracing: Tracing,
 ) -> int:
     """Call the tool TOOL, once, and show its answer.
 
-    Starts only the plugins of --plugin and --mcp. What a plugin asks meanwhile (`host/ask`) is put
-    to you at a terminal; else it is answered `nobody`, and a line says so.
+    Starts only the plugins of --plugin and --mcp; an installed one gets what you have granted it.
+    What a plugin asks meanwhile (`host/ask`) is put to you at a terminal; else it is answered
+    `nobody`, and a line says so.
 
     `--json` prints {"tool", "plugin", "status", "content",
     "is_error", "data", "parts", "elapsed_ms", "error"}; the status is answered, error (the
@@ -82,7 +87,7 @@ def command(
     should or did not start.
     """
     if not plugins:
-        raise click.UsageError("give at least one plugin: --plugin PATH or --mcp COMMAND")
+        raise click.UsageError("give at least one plugin: --plugin PATH|NAME or --mcp COMMAND")
     given = {"name": tool, "arguments": read_object(arguments, "--args")}
     params = payload_with(given, ToolCallParams, of="tool/call", option="--args")
 
@@ -96,14 +101,23 @@ def command(
             print_json(report)
         else:
             _show(report)
+        for status in statuses:
+            if status.name == report.plugin and report.status not in ("answered", FAILED_TO_START):
+                comment(f"{says(status.name)} {report.status}{see_log(status)}")
         missing = [status for status in statuses if why_not_started(status) is not None]
         for status in missing:
-            complain(f"{says(status.name)} did not start: {says(why_not_started(status) or '')}")
+            complain(
+                f"{says(status.name)} did not start: {says(why_not_started(status) or '')}"
+                f"{see_log(status)}"
+            )
         if missing or (report.status not in ("answered", NO_SUCH_TOOL)):
             return EXIT_PLUGIN
         return EXIT_FAILED if report.status == NO_SUCH_TOOL else EXIT_OK
 
-    return run_trio(call)
+    def once() -> int:
+        return run_trio(call)
+
+    return again_on_change(tried_files(plugins), once) if watch else once()
 
 
 async def _call(host: PluginHost, params: ToolCallParams, timeout_s: float | None) -> CallReport:

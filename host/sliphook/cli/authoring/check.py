@@ -11,6 +11,7 @@ import click
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
 from sliphook.cli.report import says
 from sliphook.cli.tracing import Tracing, trace_options
+from sliphook.cli.watching import again_on_change
 
 if TYPE_CHECKING:
     from sliphook.check import CheckFinding
@@ -34,9 +35,15 @@ _MARKS = {
     metavar="FILE",
     help="Write the findings to FILE as JUnit XML.",
 )
+@click.option("--watch", is_flag=True, help="Check it again whenever the file at PATH has changed.")
 @trace_options
 def command(
-    path: Path | None, mcp: str | None, as_json: bool, junit: Path | None, tracing: Tracing
+    path: Path | None,
+    mcp: str | None,
+    as_json: bool,
+    junit: Path | None,
+    watch: bool,
+    tracing: Tracing,
 ) -> int:
     """Check that the executable at PATH keeps to the protocol. It may be in any language.
 
@@ -49,8 +56,8 @@ def command(
     protocol.
     """
     from sliphook.check import check_plugin
+    from sliphook.cli.options.plugin import server_of
     from sliphook.cli.running import Interruptible, run_trio
-    from sliphook.cli.tried_plugins import server_of
 
     if (path is None) == (mcp is None):
         raise click.UsageError("give PATH, or --mcp COMMAND")
@@ -83,7 +90,10 @@ def command(
             return EXIT_PLUGIN
         return EXIT_FAILED if counts["broken"] else EXIT_OK
 
-    return run_trio(check)
+    def once() -> int:
+        return run_trio(check)
+
+    return again_on_change([path] if path is not None else [], once) if watch else once()
 
 
 def _show(finding: CheckFinding) -> None:

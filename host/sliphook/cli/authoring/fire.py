@@ -11,6 +11,7 @@ import msgspec
 from sliphook.cli.common import (
     EXIT_OK,
     EXIT_PLUGIN,
+    comment,
     find_entry,
     json_option,
     print_json,
@@ -18,9 +19,17 @@ from sliphook.cli.common import (
     timeout_option,
 )
 from sliphook.cli.completion import event_names
-from sliphook.cli.report import AS_IT_SHOULD, FAILED_TO_START, says, says_json, why_not_started
+from sliphook.cli.options.plugin import plugin_options, tried_files, watch_option
+from sliphook.cli.report import (
+    AS_IT_SHOULD,
+    FAILED_TO_START,
+    says,
+    says_json,
+    see_log,
+    why_not_started,
+)
 from sliphook.cli.tracing import Tracing, trace_options
-from sliphook.cli.tried_plugins import plugin_options
+from sliphook.cli.watching import again_on_change
 from sliphook_sdk.protocol import Answer
 
 from .by_hand import named_plugins, payload_with
@@ -51,6 +60,14 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
     help="Some fields of the payload; the other fields get sample values.",
 )
 @plugin_options
+@watch_option
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    metavar="N",
+    help="Fire it N times at the same processes, one after the other.",
+)
 @timeout_option
 @json_option
 @trace_options
@@ -58,14 +75,17 @@ def command(
     event: str,
     payload: str | None,
     plugins: tuple[PluginSpec, ...],
+    watch: bool,
+    repeat: int,
     timeout_s: float | None,
     as_json: bool,
     tracing: Tracing,
 ) -> int:
-    """Fire the hook or event EVENT at plugins, once, and show their answers.
+    """Fire the hook or event EVENT at plugins and show their answers.
 
-    Starts only the plugins of --plugin and --mcp. What a plugin asks meanwhile (`host/ask`) is put
-    to you at a terminal; else it is answered `nobody`, and a line says so.
+    Starts only the plugins of --plugin and --mcp; an installed one gets what you have granted it.
+    What a plugin asks meanwhile (`host/ask`) is put to you at a terminal; else it is answered
+    `nobody`, and a line says so.
 
     `sliphook events EVENT` shows the fields of the payload.
 
@@ -75,7 +95,7 @@ def command(
     """
     entry = find_entry(event)
     if not plugins:
-        raise click.UsageError("give at least one plugin: --plugin PATH or --mcp COMMAND")
+        raise click.UsageError("give at least one plugin: --plugin PATH|NAME or --mcp COMMAND")
     full = payload_with(
         read_object(payload, "--payload"), entry.payload, of=entry.name, option="--payload"
     )
@@ -83,17 +103,32 @@ def command(
     from sliphook.cli.running import Interruptible, run_trio
 
     async def fire(running: Interruptible) -> int:
+        good = True
         async with named_plugins(plugins, tracing, running) as host:
-            statuses = host.plugins
-            outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
-        reports = reports_of(statuses, outcome.parts)
-        if as_json:
-            print_json({"event": entry.name, "plugins": reports, "outcome": _outcome_json(outcome)})
-        else:
-            click.echo(_for_people(entry.name, reports, outcome))
-        return EXIT_OK if all(report.status in AS_IT_SHOULD for report in reports) else EXIT_PLUGIN
+            for _ in range(repeat):
+                statuses = host.plugins
+                outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
+                reports = reports_of(statuses, outcome.parts)
+                for status, report in zip(statuses, reports, strict=True):
+                    if report.status not in AS_IT_SHOULD:
+                        good = False
+                        comment(f"{says(status.name)} {report.status}{see_log(status)}")
+                if as_json:
+                    print_json(
+                        {
+                            "event": entry.name,
+                            "plugins": reports,
+                            "outcome": _outcome_json(outcome),
+                        }
+                    )
+                else:
+                    click.echo(_for_people(entry.name, reports, outcome))
+        return EXIT_OK if good else EXIT_PLUGIN
 
-    return run_trio(fire)
+    def once() -> int:
+        return run_trio(fire)
+
+    return again_on_change(tried_files(plugins), once) if watch else once()
 
 
 def reports_of(plugins: Sequence[PluginStatus], parts: Sequence[Part]) -> list[PluginReport]:

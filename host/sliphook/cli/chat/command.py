@@ -12,9 +12,10 @@ import click
 
 from sliphook.cli.common import Failed
 from sliphook.cli.completion import session_ids
-from sliphook.cli.model_options import model_options
+from sliphook.cli.options.model import model_options
+from sliphook.cli.options.plugin import plugin_options
+from sliphook.cli.options.shell import ShellOption, shell_options
 from sliphook.cli.tracing import Tracing, trace_options
-from sliphook.cli.tried_plugins import plugin_options
 
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginSpec
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 @model_options
 @plugin_options
 @click.option(
+    "--watch",
+    is_flag=True,
+    help="Restart a plugin of --plugin between two turns when its file has changed.",
+)
+@click.option(
     "--resume",
     is_flag=False,
     flag_value="",
@@ -34,20 +40,23 @@ if TYPE_CHECKING:
     help="Continue a conversation: the last one of this folder, or the one whose ID begins so"
     " (see: sliphook sessions).",
 )
+@shell_options
 @trace_options
 def command(
     model: str | None,
     base_url: str | None,
     plugins: tuple[PluginSpec, ...],
+    watch: bool,
     resume: str | None,
+    shell: ShellOption,
     tracing: Tracing,
 ) -> int:
     """Talk with an agent.
 
     All installed and enabled plugins are started, and those of --plugin and --mcp. Plugins that
-    are installed or changed during the chat are taken up at /new, and by /plugins reload. If
-    neither --model nor the settings name a model, the scripted model answers; it needs no network
-    and no key.
+    are installed or changed during the chat are taken up at /new, and by /plugins reload; --watch
+    does that for those of --plugin as soon as their file has changed. If neither --model nor the
+    settings name a model, the scripted model answers; it needs no network and no key.
 
     /help lists the commands. While the agent works, /stop or Ctrl+C interrupts it, and a message
     that you type waits for its turn. A second Ctrl+C within two seconds leaves at once; so does
@@ -66,7 +75,7 @@ def command(
 
     from .conversation import chat
 
-    setup = set_up(model, base_url, plugins)
+    setup = set_up(model, base_url, plugins, shell=shell, watch=watch)
     with _unechoed():
         frontend = _frontend()
         with (

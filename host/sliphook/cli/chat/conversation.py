@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import trio
@@ -21,6 +24,7 @@ from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from sliphook.cli.run.memory import Memory
 from sliphook.cli.run.setup import PLATFORM, Setup, Told, here
 from sliphook.cli.running import Interruptible
+from sliphook.cli.watching import editions, names_of, wait_for_change
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 
@@ -79,6 +83,7 @@ class _Chat(Interruptible):
         self._left = trio.Event()
         self._hurry = False
         self._pressed_s: float | None = None
+        self._replied = trio.Event()
 
     async def talk(self, trace: TraceSink | None) -> int:
         """Open everything, talk, close everything, and return the exit status."""
@@ -118,6 +123,8 @@ class _Chat(Interruptible):
                     self._offer()
                     self._greet(host)
                     nursery.start_soon(self._frontend.talk, self)
+                    if self._setup.watched:
+                        nursery.start_soon(self._watch, self._setup.watched)
                     await self._left.wait()
                     nursery.cancel_scope.cancel()
             except BaseExceptionGroup as group:
@@ -237,6 +244,7 @@ class _Chat(Interruptible):
             channel.host,
             channel.session,
             model,
+            tools=self._setup.tools,
             display=self._frontend.display,
             conversation=conversation,
             max_model_calls=self._setup.max_model_calls,
@@ -244,16 +252,37 @@ class _Chat(Interruptible):
             models=self._models,
         )
 
-    async def _reload(self) -> None:
+    async def _reload(self) -> bool:
         assert self.host is not None
-        await take_up(self.host, self._setup.chosen, self._told.missing)
+        lines = await take_up(self.host, self._setup.chosen, self._told.missing)
+        for line in lines:
+            self._frontend.display.notice("info", line)
         self._offer()
+        return bool(lines)
+
+    async def _watch(self, programs: Sequence[Path]) -> None:
+        """Take up the plugins of `--plugin` whose files have changed, between two turns."""
+        before, stop = editions(programs), threading.Event()
+        try:
+            while changed := await trio.to_thread.run_sync(
+                wait_for_change, before, stop, abandon_on_cancel=True
+            ):
+                before = editions(programs)
+                assert self._channel is not None
+                while self._channel.busy:
+                    self._replied = trio.Event()
+                    await self._replied.wait()
+                self._frontend.display.notice("info", f"--watch: {names_of(changed)} has changed")
+                self._channel.take_up()
+        finally:
+            stop.set()
 
     def _ask(self, _channel: Channel, question: Question | None) -> None:
         self._frontend.ask(question)
 
     async def _reply(self, message: PendingMessage) -> None:
         reply = await message.wait()
+        self._replied.set()
         if reply.text:
             self._frontend.say(reply.text)
         assert self._channel is not None

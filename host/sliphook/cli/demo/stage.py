@@ -22,10 +22,12 @@ class Stage(NamedTuple):
     Attributes:
         plugins: the plugins' executables, in the order of `PLUGINS`.
         data_home: the folder for the plugins' data, apart from those of the user's plugins.
+        log_dir: the same for their logs.
     """
 
     plugins: list[Path]
     data_home: Path
+    log_dir: Path
 
 
 @contextlib.contextmanager
@@ -33,7 +35,9 @@ def set_stage() -> Generator[Stage]:
     """Write everything to a temporary folder, which is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="sliphook-demo-") as folder:
         yield Stage(
-            plugins=[_write(Path(folder), name) for name in PLUGINS], data_home=Path(folder, "data")
+            plugins=[_write(Path(folder), name) for name in PLUGINS],
+            data_home=Path(folder, "data"),
+            log_dir=Path(folder, "logs"),
         )
 
 

@@ -105,6 +105,7 @@ async def play(
         on_problem=narrator.problem,
         trace=Tee(sinks),
         data_home=stage.data_home,
+        log_dir=stage.log_dir,
     )
     running.host = host
     async with host:

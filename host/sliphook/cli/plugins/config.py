@@ -8,19 +8,18 @@ import click
 import msgspec
 
 from sliphook.cli.common import EXIT_OK, Failed, find_entry, json_option, print_json, read_seconds
-from sliphook.cli.completion import event_names
+from sliphook.cli.completion import event_names, settings_of_plugin
+from sliphook.cli.options.settings import check_settings, settings_from
 from sliphook.cli.report import says
 from sliphook_sdk.protocol import OnFailure, Uses
 
 from .list import describe
 from .options import (
-    check_settings,
     check_variables,
     grant_options,
     grants_among,
     name_argument,
     registry_errors,
-    settings_from,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ _SHOWN = ("config", "grants", "env", "servers", "timeout_cap_s", "sandbox", "ove
 
 @click.command("config")
 @name_argument
-@click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=settings_of_plugin)
 @click.option(
     "--unset",
     multiple=True,

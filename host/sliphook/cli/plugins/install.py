@@ -12,10 +12,11 @@ import click
 
 from sliphook.cli.common import EXIT_OK, Failed, complain, json_option, print_json
 from sliphook.cli.completion import installable
+from sliphook.cli.options.settings import check_settings, settings_from
 from sliphook.cli.report import says
 
 from .consent import Consent, lines_of_manifest, tell_what_is_missing
-from .options import check_settings, check_variables, grant_options, registry_errors, settings_from
+from .options import check_variables, grant_options, registry_errors
 
 if TYPE_CHECKING:
     from sliphook.registry import Registered, Registry
@@ -64,10 +65,9 @@ def command(
     With --mcp the plugin is the MCP server of a command, and its files are that command's
     executable, and its script if that is an interpreter.
     """
+    from sliphook.cli.run_once import run_once
     from sliphook.plugin.spec import PluginSpec
     from sliphook.registry import Registered, Registry
-
-    from .run_once import run_once
 
     if mcp is None and len(target) != 1:
         raise click.UsageError("give one PATH or NAME")

@@ -40,11 +40,10 @@ def command(
     """
     from msgspec.structs import replace
 
+    from sliphook.cli.run_once import run_once
     from sliphook.files import paths
     from sliphook.registry import Registry
     from sliphook.registry.executables import look_again
-
-    from .run_once import run_once
 
     registry = Registry()
     with registry_errors():

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sliphook.cli.common import Failed
-from sliphook.cli.model_options import model_options
+from sliphook.cli.options.model import model_options
+from sliphook.cli.options.plugin import plugin_options, tried_files, watch_option
+from sliphook.cli.options.shell import ShellOption, shell_options
 from sliphook.cli.tracing import Tracing, trace_options
-from sliphook.cli.tried_plugins import plugin_options
+from sliphook.cli.watching import again_on_change
 
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginSpec
@@ -19,12 +21,16 @@ if TYPE_CHECKING:
 @click.argument("prompt")
 @model_options
 @plugin_options
+@watch_option
+@shell_options
 @trace_options
 def command(
     prompt: str,
     model: str | None,
     base_url: str | None,
     plugins: tuple[PluginSpec, ...],
+    watch: bool,
+    shell: ShellOption,
     tracing: Tracing,
 ) -> int:
     """Give PROMPT to an agent and print what the model says.
@@ -57,9 +63,12 @@ def command(
     from .one_turn import run_one_turn
     from .setup import set_up
 
-    setup = set_up(model, base_url, plugins)
-    with tracing.open() as sink:
-        try:
-            return trio.run(run_one_turn, prompt, setup, sink, tracing.live)
-        except (HostError, ModelError, ScriptError) as error:
-            raise Failed(str(error)) from None
+    def turn() -> int:
+        setup = set_up(model, base_url, plugins, shell=shell)
+        with tracing.open() as sink:
+            try:
+                return trio.run(run_one_turn, prompt, setup, sink, tracing.live)
+            except (HostError, ModelError, ScriptError) as error:
+                raise Failed(str(error)) from None
+
+    return again_on_change(tried_files(plugins), turn) if watch else turn()

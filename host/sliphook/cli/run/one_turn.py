@@ -131,6 +131,7 @@ class _Run(Interruptible):
             host,
             session,
             self._model,
+            tools=setup.tools,
             display=self._display,
             conversation=self._memory.conversation(session, full_name(self._model)),
             max_model_calls=setup.max_model_calls,

@@ -13,8 +13,12 @@ import trio
 from sliphook import PluginHost
 from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
 from sliphook.agent.models.choice import Models
+from sliphook.agent.shell import shell_tool
+from sliphook.agent.turn import AgentTool
 from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
 from sliphook.cli.common import Failed
+from sliphook.cli.options.plugin import tried_files
+from sliphook.cli.report import see_log
 from sliphook.dumpable import forbid_dumps
 
 if TYPE_CHECKING:
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from sliphook.agent.chat.gateway import Gateway
     from sliphook.agent.ui.display import LineDisplay
     from sliphook.agent.ui.questions import Person
+    from sliphook.cli.options.shell import ShellOption
     from sliphook.plugin.spec import PluginSpec
     from sliphook.session.submission import Submission
     from sliphook.settings import Settings
@@ -96,12 +101,16 @@ class Setup:
         base_url: the address of its server, or None.
         chosen: the plugins.
         settings: the settings.
+        watched: files of plugins that are taken up again when they change.
+        tools: the agent's own tools.
     """
 
     model: str | None
     base_url: str | None
     chosen: Chosen
     settings: Settings
+    watched: tuple[Path, ...] = ()
+    tools: tuple[AgentTool, ...] = ()
 
     @property
     def max_model_calls(self) -> int:
@@ -132,7 +141,12 @@ class Setup:
             providers: where plugins may send model calls, if the user lets them.
             on_submit: takes the messages of plugins; None if there is one prompt alone.
         """
-        return PluginHost(
+
+        def problem(plugin: str, message: str) -> None:
+            logs = (see_log(one) for one in host.plugins if one.name == plugin)
+            told.problem(plugin, message + next(logs, ""))
+
+        host = PluginHost(
             self.chosen.specs,
             approver=person.approve if person is not None else None,
             asker=person.ask if person is not None else None,
@@ -140,16 +154,24 @@ class Setup:
             plugin_messages=self.settings.plugin_messages,
             on_notify=told.notify,
             on_progress=told.progress,
-            on_problem=told.problem,
-            reserved_tools=RESERVED_TOOLS,
+            on_problem=problem,
+            reserved_tools=[*RESERVED_TOOLS, *(tool.name for tool in self.tools)],
             reserved_commands=commands,
             timeout_cap_s=self.settings.timeout_cap_s,
             providers=providers,
             trace=trace,
         )
+        return host
 
 
-def set_up(model: str | None, base_url: str | None, plugins: Sequence[PluginSpec]) -> Setup:
+def set_up(
+    model: str | None,
+    base_url: str | None,
+    plugins: Sequence[PluginSpec],
+    *,
+    shell: ShellOption,
+    watch: bool = False,
+) -> Setup:
     """Combine the options and the settings.
 
     From here on, plugins cannot read this process: its environment has the model's key.
@@ -160,7 +182,9 @@ def set_up(model: str | None, base_url: str | None, plugins: Sequence[PluginSpec
     forbid_dumps()
     settings = user_settings()
     name, address = model_of(model, base_url, settings)
-    return Setup(name, address, choose(plugins, settings), settings)
+    watched = tried_files(plugins) if watch else ()
+    tools = (shell_tool(here(), os.environ, asks=shell.asks),) if shell.given else ()
+    return Setup(name, address, choose(plugins, settings), settings, watched, tools)
 
 
 def here() -> Path:

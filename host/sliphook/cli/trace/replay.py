@@ -16,9 +16,9 @@ from sliphook.cli.common import (
     comment,
     json_option,
     print_json,
-    refuse_what_others_could_change,
     timeout_option,
 )
+from sliphook.cli.options.plugin import refuse_what_others_could_change
 from sliphook.cli.report import says
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook.quoting import quote

@@ -23,12 +23,15 @@ class DidNotAnswer(Failed):
     exit_code = EXIT_PLUGIN
 
 
-def run_once(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
+def run_once(
+    spec: PluginSpec, data_dir: Path | None = None, *, aftermath: str = "nothing was changed"
+) -> ReadManifest:
     """Start the plugin, read its manifest, and end it.
 
     Args:
         spec: the plugin.
         data_dir: its data folder; None: an empty folder that is removed afterwards.
+        aftermath: ends the message of a failure.
 
     Raises:
         DidNotAnswer: the plugin could not be started, or its manifest cannot be accepted.
@@ -46,7 +49,7 @@ def run_once(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
     try:
         status = run_trio(ask)
     except InterviewError as error:
-        raise DidNotAnswer(f"{spec.name or spec.stem}: {error}; nothing was changed") from None
+        raise DidNotAnswer(f"{spec.name or spec.stem}: {error}; {aftermath}") from None
     if status != EXIT_OK:
         raise click.exceptions.Exit(status)
     return found[0]

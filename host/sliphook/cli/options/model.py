@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .completion import model_names
+from sliphook.cli.completion import model_names
 
 __all__ = ["model_options"]
 
