@@ -544,3 +544,22 @@ def test_the_scripted_model_shows_every_context(run: Runner, shop: Workshop) -> 
         "",
         "[ctx] hook/pre_llm_call",
     ]
+
+
+def test_a_live_trace_is_in_the_order_of_the_agents_lines(shop: Workshop, run: Runner) -> None:
+    plugin = shop.program("weather", tools=["use"])
+    status, _, err = run("TOOL use", "--plugin", plugin.path, "--trace")
+    assert status == 0
+    lines = err.splitlines()
+    [called] = [at for at, line in enumerate(lines) if "→ weather      tool/call" in line]
+    [answered] = [at for at, line in enumerate(lines) if "← weather      tool/call" in line]
+    assert lines.index("tool: use {}") < called < answered
+    [told] = [at for at, line in enumerate(lines) if line.startswith("ok: use in ")]
+    assert answered < told < len(lines) - 1
+
+
+def test_a_live_filter_that_fits_nothing_is_told(shop: Workshop, run: Runner) -> None:
+    plugin = shop.program("weather", tools=["use"])
+    status, _, err = run("TOOL use", "--plugin", plugin.path, "--trace-filter", "plugin=wether")
+    assert status == 0
+    assert "nothing fits the filter: no plugin is wether; did you mean weather?\n" in err

@@ -58,7 +58,7 @@ def test_lines(run: Run, trace: Path) -> None:
     assert len(lines) == 5
     assert (
         lines[3].split(" ", 1)[1]
-        == "← guard        hook/pre_tool_call            #2     53 B   100 ms deny"
+        == "← guard        hook/pre_tool_call            #2     53 B   100 ms deny shell"
     )
     assert '                 "decision": "deny"' in "\n".join(run(trace, "-v").out.splitlines())
     assert [json.loads(line)["kind"] for line in run(trace, "--json").out.splitlines()] == [

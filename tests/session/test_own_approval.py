@@ -54,7 +54,6 @@ async def test_nobody_is_asked_about_what_does_not_run(autojump_clock: MockClock
     person = Person(True)
     denied = await called(person, {"decision": "deny", "reason": "no"})
     assert denied == ("denied", "the call of shell was denied: guard: no")
-    assert await called(person, {"substitute": {"result": {"content": "mine"}}}) == ("ok", "mine")
     assert person.asked == []
 
 

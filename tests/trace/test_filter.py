@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.trace.filter import FilterError, parse_filter
+from sliphook.trace.filter import FilterError, Sifted, parse_filter
 from sliphook.trace.record import TraceRecord
 
 
@@ -78,3 +78,27 @@ def test_what_is_no_filter(text: str, why: str) -> None:
 def test_any_text_is_a_filter_or_a_filter_error(text: str) -> None:
     with contextlib.suppress(FilterError):
         parse_filter(text).fits(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("plugin=wether", "no plugin is wether; did you mean weather?"),
+        ("plugin=x|y", "no plugin is x|y; there are: guard, weather"),
+        ("method=tool/cal", "no method is tool/cal; did you mean tool/call?"),
+        ("event=stop", "no event is stop; there are: pre_tool_call"),
+        ("plugin=weather,event=pre_*", "no record fits all of its conditions"),
+    ],
+)
+def test_a_filter_that_fits_nothing_is_told(text: str, why: str) -> None:
+    sifted = Sifted(parse_filter(text))
+    assert not any(map(sifted.fits, (ASKED, ANSWERED, TOLD, TOOL)))
+    assert sifted.why_none() == f"nothing fits the filter: {why}"
+
+
+def test_a_filter_that_fits_something_is_not_told() -> None:
+    sifted = Sifted(parse_filter("plugin=guard"))
+    assert sifted.why_none() is None, "there was nothing at all"
+    assert sifted.fits(ASKED)
+    assert not sifted.fits(TOOL)
+    assert sifted.why_none() is None

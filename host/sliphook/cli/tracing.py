@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import re
 import sys
@@ -10,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar, cast
 
 import click
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from sliphook.trace.live_sink import LiveTrace
     from sliphook.trace.record import TraceSink
 
-__all__ = ["FilterType", "Tracing", "trace_options"]
+__all__ = ["FilterType", "Tracing", "stderr_of", "trace_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -116,6 +118,41 @@ class Tracing:
                 if lost is not None:
                     with contextlib.suppress(OSError):  # stderr may be the broken stream
                         complain(lost)
+
+
+class _OrderedLines(io.TextIOBase):
+    """A stderr whose lines are shown among those of a live trace, in the order of their making."""
+
+    def __init__(self, live: LiveTrace) -> None:
+        super().__init__()
+        self._live = live
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Take text; whole lines are shown.
+
+        Raises:
+            OSError: the terminal is too slow, and a line is lost.
+        """
+        *lines, self._begun = (self._begun + text).split("\n")
+        lost = sum(not self._live.say(line) for line in lines)
+        if lost:
+            raise BlockingIOError(errno.EAGAIN, "the terminal is too slow")
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Whether colours can be shown."""
+        return sys.stderr.isatty()
+
+
+def stderr_of(sink: TraceSink | None) -> TextIO:
+    """Where the program's own lines go: behind the records that a live trace has not shown yet."""
+    from sliphook.trace.live_sink import LiveTrace
+    from sliphook.trace.record import Tee
+
+    sinks = sink.sinks if isinstance(sink, Tee) else (sink,)
+    live = next((one for one in sinks if isinstance(one, LiveTrace)), None)
+    return sys.stderr if live is None else cast("TextIO", _OrderedLines(live))
 
 
 def _live(tracing: Tracing, write: Callable[[str], object] | None) -> LiveTrace:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from sliphook.errors import SliphookError
+from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CATALOGUE, nearest
 from sliphook_sdk.protocol.globs import Globs
@@ -14,10 +15,13 @@ from sliphook_sdk.protocol.globs import Globs
 from .bodies import OUTCOME_BODY
 from .record import TraceRecord
 
-__all__ = ["FilterError", "TraceFilter", "parse_filter"]
+__all__ = ["FilterError", "Sifted", "TraceFilter", "parse_filter"]
 
 _EXAMPLES: Final = {"plugin": "guard", "method": "tool/call", "event": "pre_tool_call"}
 _KEYS: Final = tuple(_EXAMPLES)
+_MAX_NAMES: Final = 500
+"""Names of one kind that are remembered; a plugin may call methods of any name."""
+_SHOWN_NAMES: Final = 12
 
 
 class FilterError(SliphookError, ValueError):
@@ -32,11 +36,13 @@ class TraceFilter:
         plugin: patterns of the plugin's name; an outcome fits if one of its plugins does.
         method: patterns of the method; a reply has the method of its request.
         event: patterns of the name of a hook or event, asked or told.
+        said: the conditions as they were written, by their keys.
     """
 
     plugin: Globs | None = None
     method: Globs | None = None
     event: Globs | None = None
+    said: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def fits(self, record: TraceRecord) -> bool:
         """True if every condition holds. A `header` and a `lost` record always fit."""
@@ -46,6 +52,51 @@ class TraceFilter:
             and _fits(self.method, record.method)
             and _fits(self.event, _event_of(record))
         )
+
+
+class Sifted:
+    """A filter at work: it remembers what there was, so that one that fits nothing can be told."""
+
+    def __init__(self, wanted: TraceFilter) -> None:
+        self._wanted = wanted
+        self._found = False
+        self._there: dict[str, dict[str, None]] = {key: {} for key in _KEYS}
+
+    def fits(self, record: TraceRecord) -> bool:
+        """Whether the record is wanted."""
+        if record.kind not in ("header", "lost") and not self._found:
+            for name in _plugins_of(record):
+                self._note("plugin", name)
+            self._note("method", record.method)
+            self._note("event", _event_of(record))
+            self._found = self._wanted.fits(record)
+        return self._wanted.fits(record)
+
+    def _note(self, key: str, name: str | None) -> None:
+        if name and len(self._there[key]) < _MAX_NAMES:
+            self._there[key][name] = None
+
+    def why_none(self) -> str | None:
+        """Why no record was wanted, in a line for people; None if one was, or there was none."""
+        if self._found or not any(self._there.values()):
+            return None
+        for key in _KEYS:
+            patterns: Globs | None = getattr(self._wanted, key)
+            there = list(self._there[key])
+            if patterns is not None and not any(map(patterns.fits, there)):
+                said = self._wanted.said.get(key, "")
+                near = nearest(said, there)
+                hint = f"did you mean {quote(near, 64)}?" if near else _list(there)
+                return f"nothing fits the filter: no {key} is {quote(said, 80)}; {hint}"
+        return "nothing fits the filter: no record fits all of its conditions"
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(quote(name, 64) for name in names[:_SHOWN_NAMES])
+    more = len(names) - _SHOWN_NAMES
+    return (
+        f"there are: {shown}{f' and {more} more' if more > 0 else ''}" if names else "there is none"
+    )
 
 
 def parse_filter(text: str) -> TraceFilter:
@@ -72,6 +123,7 @@ def parse_filter(text: str) -> TraceFilter:
         plugin=_globs(values.get("plugin")),
         method=_globs(values.get("method")),
         event=_events(values.get("event")),
+        said=values,
     )
 
 

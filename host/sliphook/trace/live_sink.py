@@ -9,15 +9,22 @@ from typing import Final, TextIO
 import msgspec
 
 from .background_sink import CLOSE_S, BackgroundSink
-from .filter import TraceFilter
+from .filter import Sifted, TraceFilter
 from .from_body import complete
 from .record import TraceRecord
 from .render import Style, count, render_body, render_line
+from .subjects import Subjects
 
 __all__ = ["LiveTrace", "style_of"]
 
 _LAID_OUT_BYTES: Final = 32 * 1024
 """A longer body is not laid out in lines: that would keep the interpreter from the host's loop."""
+
+
+class _OwnLine(TraceRecord, frozen=True, kw_only=True):
+    """A line of the program's own, in its place among the records."""
+
+    line: str
 
 
 class LiveTrace(BackgroundSink):
@@ -48,41 +55,55 @@ class LiveTrace(BackgroundSink):
         self._style = style_of(stream)
         self._bodies = bodies
         self._wanted = wanted or TraceFilter()
+        self._sifted = Sifted(self._wanted)
+        self._subjects = Subjects()
         # Last, so that a stream without a descriptor leaves no thread behind.
         super().__init__("sliphook-trace-live")
+
+    def say(self, line: str) -> bool:
+        """Queue a line of the program's own, to be shown behind what was recorded before.
+
+        Returns:
+            Whether it will be shown.
+        """
+        return self._writer.put(_OwnLine(kind="message", wall_s=0, mono_s=0, plugin="", line=line))
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Show what is left.
 
         Returns:
-            If records were not shown, a line for people that says how many. Else None.
+            If records were not shown, or none could fit the filter, a line for people that says so.
+            Else None.
         """
         lost = self._writer.close(timeout_s)
-        return f"{count(lost, 'record')} of the trace could not be shown" if lost else None
+        if lost:
+            return f"{count(lost, 'record')} of the trace could not be shown"
+        return self._sifted.why_none()
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         # For each batch, since the window may have another size by now.
         style = self._style._replace(width=self._width())
-        shown = [
-            record
-            for record in batch
-            if (self._bodies or record.kind != "unheard") and self._wanted.fits(record)
-        ]
-        text = "".join(
-            f"{line}\n"
-            for record in shown
-            # Redacted first: what `complete` takes out of the body could be a secret.
-            for line in self._lines(complete(self._redacted(record)), style)
-        )
+        shown: list[str] = []
+        items = 0
+        for item in batch:
+            lines = [item.line] if isinstance(item, _OwnLine) else self._lines(item, style)
+            shown += lines
+            items += bool(lines)
         try:
-            if text:
-                self._show(text)
+            if shown:
+                self._show("".join(f"{line}\n" for line in shown))
         except OSError:
-            return len(shown)
+            return items
         return 0
 
     def _lines(self, record: TraceRecord, style: Style) -> list[str]:
-        line = render_line(record, style)
+        # Redacted first: what `complete` takes out of the body could be a secret.
+        record = complete(self._redacted(record))
+        # of those that are not shown, too: an answer may be
+        subject = self._subjects.of(record)
+        if not self._sifted.fits(record) or (record.kind == "unheard" and not self._bodies):
+            return []
+        line = render_line(record, style, subject)
         if not self._bodies:
             return [line]
         if record.body is not None and len(record.body) > _LAID_OUT_BYTES:

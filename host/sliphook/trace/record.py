@@ -118,6 +118,11 @@ class Tee:
     def __init__(self, sinks: Iterable[TraceSink]) -> None:
         self._sinks = tuple(sinks)
 
+    @property
+    def sinks(self) -> tuple[TraceSink, ...]:
+        """The sinks."""
+        return self._sinks
+
     def record(self, record: TraceRecord) -> None:
         """Hand `record` to every sink."""
         for sink in self._sinks:

@@ -68,13 +68,13 @@ class Style(NamedTuple):
     width: int | None = None
 
 
-def render_line(record: TraceRecord, style: Style) -> str:
+def render_line(record: TraceRecord, style: Style, subject: str | None = None) -> str:
     """One line without its line break.
 
     It has the clock, an arrow, the plugin, the method, the id, the size, on answers the duration,
-    the verdict and the note. Everything that a plugin can choose is quoted, so that no text can
-    break the line or move the cursor. On a terminal the line is cut to its width; on a narrow one
-    id and size are left out, so that the verdict has room.
+    the verdict and the note; last comes `subject`, see `Subjects`. Everything that a plugin can
+    choose is quoted, so that no text can break the line or move the cursor. On a terminal the line
+    is cut to its width; on a narrow one id and size are left out, so that the verdict has room.
     """
     what = quote(record.method, _METHOD_CHARS) if record.method is not None else record.kind
     line = _Line(style)
@@ -91,6 +91,8 @@ def render_line(record: TraceRecord, style: Style) -> str:
     line.add(("" if record.elapsed_ms is None else duration(record.elapsed_ms)).rjust(8))
     for word, colour in _words(record):
         line.add(word, colour)
+    if subject is not None:
+        line.add(quote(subject, _TEXT_CHARS), _DIM)
     return line.text()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import trio
 from rich.console import Console
@@ -29,10 +29,10 @@ _STYLES: Final = {
 class TerminalDisplay(PlainDisplay):
     """The model's text on stdout as it comes, lines on stderr in colour."""
 
-    def __init__(self, *, whole: bool = False) -> None:
-        """Use stdout and stderr; `PlainDisplay` describes `whole`."""
-        super().__init__(whole=whole)
-        self._console = Console(stderr=True, highlight=False)
+    def __init__(self, err: TextIO | None = None, *, whole: bool = False) -> None:
+        """Use stdout and stderr; `PlainDisplay` describes the arguments."""
+        super().__init__(err=err, whole=whole)
+        self._console = Console(file=self._err, highlight=False)
 
     def _line(self, mark: str, text: str) -> None:
         self.text_end()

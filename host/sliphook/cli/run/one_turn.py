@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -18,6 +18,7 @@ from sliphook.agent.ui.display import PlainDisplay
 from sliphook.cli.chosen_plugins import look_who_is_there
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed, person_at_terminal
 from sliphook.cli.running import Interruptible
+from sliphook.cli.tracing import stderr_of
 from sliphook.trace.record import TraceSink
 
 from .memory import Memory
@@ -51,7 +52,7 @@ async def run_one_turn(
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    display = _display(whole=shows_trace and sys.stdout.isatty())
+    display = _display(stderr_of(trace), whole=shows_trace and sys.stdout.isatty())
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
         async with aclosing(setup.models()) as models:
             model = models.first(setup.model)
@@ -168,9 +169,9 @@ class _Run(Interruptible):
         return True
 
 
-def _display(*, whole: bool) -> PlainDisplay:
+def _display(err: TextIO, *, whole: bool) -> PlainDisplay:
     if not sys.stderr.isatty():
-        return PlainDisplay()
+        return PlainDisplay(err=err)
     from sliphook.agent.ui.terminal import TerminalDisplay  # rich is needed for a terminal only
 
-    return TerminalDisplay(whole=whole)
+    return TerminalDisplay(err, whole=whole)

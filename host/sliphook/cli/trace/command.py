@@ -132,6 +132,7 @@ def _show(records: Iterable[TraceRecord], *, verbose: bool, as_json: bool, at_on
     from sliphook.trace.line_format import encode_line
     from sliphook.trace.live_sink import style_of
     from sliphook.trace.render import render_body, render_line
+    from sliphook.trace.subjects import Subjects
 
     def show(text: str) -> None:
         sys.stdout.write(text)
@@ -145,8 +146,10 @@ def _show(records: Iterable[TraceRecord], *, verbose: bool, as_json: bool, at_on
     style = style_of(sys.stdout)
     if sys.stdout.isatty():
         style = style._replace(width=shutil.get_terminal_size().columns)
+    subjects = Subjects()
     for record in records:
-        lines = [render_line(record, style), *(render_body(record, style) if verbose else ()), ""]
+        line = render_line(record, style, subjects.of(record))
+        lines = [line, *(render_body(record, style) if verbose else ()), ""]
         show("\n".join(lines))
 
 

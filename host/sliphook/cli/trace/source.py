@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sliphook.cli.common import Failed, complain
 from sliphook.quoting import quote
+from sliphook.trace.filter import Sifted, TraceFilter
 
 if TYPE_CHECKING:
-    from sliphook.trace.filter import TraceFilter
     from sliphook.trace.reading import Trouble
     from sliphook.trace.record import TraceRecord
 
@@ -38,7 +38,7 @@ class TraceFile:
         self, path: Path, wanted: TraceFilter | None = None, turn: str | None = None
     ) -> None:
         self.path = path
-        self._wanted = wanted
+        self._wanted = wanted or TraceFilter()
         self._turn = turn
         self._strange = 0
 
@@ -58,7 +58,10 @@ class TraceFile:
                 )
             except LookupError as error:
                 raise Failed(f"{self.path}: {error.args[0]}") from None
-        yield from self._sift(records)
+        sifted = Sifted(self._wanted)
+        yield from filter(sifted.fits, records)
+        if (why := sifted.why_none()) is not None:
+            complain(f"{self.path}: {why}")
         if self._strange > _NAMED:
             complain(f"{self.path}: {self._strange - _NAMED:,} more lines are no records")
 
@@ -89,7 +92,7 @@ class TraceFile:
             complain(f"{self.path} is not there yet: waiting for it")
 
         try:
-            yield from self._sift(follow(self.path, self._name_line, missing))
+            yield from filter(self._wanted.fits, follow(self.path, self._name_line, missing))
         except NotATrace as error:
             raise Failed(f"{self.path} {error}") from None
         except OSError as error:
@@ -105,10 +108,6 @@ class TraceFile:
             raise Failed(f"{self.path} {error}") from None
         except OSError as error:
             raise Failed(f"cannot read {self.path}: {error.strerror or error}") from None
-
-    def _sift(self, records: Iterable[TraceRecord]) -> Iterator[TraceRecord]:
-        wanted = self._wanted
-        return iter(records) if wanted is None else filter(wanted.fits, records)
 
     def _name_line(self, line: int, why: str) -> None:
         self._strange += 1
