@@ -23,16 +23,16 @@ Sliphook = Callable[..., Ran]
 
 @pytest.fixture
 def sliphook(tmp_path: Path) -> Sliphook:
-    """Runs `sliphook ARGS...` in an empty folder."""
+    """Runs `sliphook ARGS...` in an empty folder; `input` is its stdin."""
 
-    def run(*args: str | Path, wait_s: float = WAIT_S) -> Ran:
+    def run(*args: str | Path, wait_s: float = WAIT_S, input: str = "") -> Ran:
         environment = {**os.environ, "COLUMNS": "100"}
         command = [sys.executable, "-m", "sliphook", *map(str, args)]
         done = subprocess.run(
             command,
             cwd=tmp_path,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=input.encode(),
             capture_output=True,
             timeout=wait_s,
             check=False,

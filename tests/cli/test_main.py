@@ -35,6 +35,7 @@ COMMANDS = """
     trace
     doctor
     events
+    man
     completion
 """
 

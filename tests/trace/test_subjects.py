@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from sliphook.trace.subjects import Subjects
 
 from .made import asked, record
@@ -28,13 +30,9 @@ def test_answers_are_about_what_was_asked() -> None:
 def test_an_outcome_is_about_its_fire() -> None:
     subjects = Subjects()
     call = asked(1, 0.0, tool_name="shell")
-    assert subjects.of(record(**_of(call), session_id="s-1", seq=7)) == "shell"
+    assert subjects.of(replace(call, session_id="s-1", seq=7)) == "shell"
     outcome = record("outcome", plugin="", method="hook/pre_tool_call", session_id="s-1", seq=7)
     assert subjects.of(outcome) == "shell"
-
-
-def _of(call: object) -> dict[str, object]:
-    return {name: getattr(call, name) for name in ("direction", "method", "id", "body") if call}
 
 
 def test_what_is_about_none_or_cannot_be_read() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from .colours import coloured
 from .common import EXIT_FAILED, EXIT_OK, json_option, print_json
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
 
 _WORDS: Final = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
+_COLOURS: Final = {"ok": "green", "note": "yellow", "problem": "red"}
 _ABOUT_CHARS: Final = 20
 
 
@@ -55,13 +57,11 @@ def _page(findings: Sequence[Finding]) -> str:
     width = min(max((len(says(finding.about)) for finding in findings), default=0), _ABOUT_CHARS)
     lines: list[str] = []
     for area in dict.fromkeys(finding.area for finding in findings):
-        lines.append(area)
+        lines.append(coloured(area, "white", bold=True))
         for finding in findings:
             if finding.area == area:
-                lines.append(
-                    f"  {_WORDS[finding.level]:7}  {says(finding.about):{width}}"
-                    f"  {says(finding.what)}"
-                )
+                word = coloured(f"{_WORDS[finding.level]:7}", _COLOURS[finding.level])
+                lines.append(f"  {word}  {says(finding.about):{width}}  {says(finding.what)}")
                 if finding.do is not None:
                     lines.append(f"  {'':7}  {'':{width}}  do: {says(finding.do)}")
     counts = [sum(finding.level == level for finding in findings) for level in ("problem", "note")]

@@ -54,6 +54,7 @@ _COMMANDS: Final = {
     "trace": _Lazy("trace.command", "Show a trace file, draw it, or replay it against a plugin."),
     "doctor": _Lazy("doctor", "Find problems, and say what to do about them."),
     "events": _Lazy("authoring.events", "Show the hooks and events of the protocol."),
+    "man": _Lazy("man", "Print the manual page."),
     "completion": _Lazy("completion", "Print the completion script for bash, zsh or fish."),
 }
 """A command's module is imported when the command runs, so that `sliphook --help` is fast."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sliphook.errors import HostError
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import NAME_PATTERNS
+from sliphook_sdk.protocol import NAME_PATTERNS, nearest
 
 from .columns import columns
 
@@ -95,6 +95,10 @@ async def run_slash(
             more = ", and nothing goes behind it" if reload is None else " and /plugins reload"
             raise HostError(f"there is /plugins{more}")
         return plugins_text(host)
+    names = {*own, *(offer.name for offer in host.commands())}
+    near = nearest(slash.name, sorted(names)) if slash.name not in names else None
+    if near is not None:
+        raise HostError(f"there is no command /{slash.name}; did you mean /{near}?")
     return _harmless(await session.run_command(slash.name, slash.arguments))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sliphook.cli.colours import coloured
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
 from sliphook.cli.report import says
 from sliphook.cli.tracing import Tracing, trace_options
@@ -22,6 +23,13 @@ _MARKS = {
     "failed": "FAILED",
     "skipped": "skipped",
     "broken": "BROKEN",
+}
+_COLOURS = {
+    "passed": "green",
+    "warned": "yellow",
+    "failed": "red",
+    "skipped": "bright_black",
+    "broken": "red",
 }
 
 
@@ -98,7 +106,8 @@ def command(
 
 def _show(finding: CheckFinding) -> None:
     took = "" if finding.elapsed_ms is None else f"{finding.elapsed_ms:9.1f} ms"
-    line = f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27}"
+    mark = coloured(f"{_MARKS[finding.verdict]:8}", _COLOURS[finding.verdict])
+    line = f"  {mark} {finding.name:32} {took:12}  {finding.section:27}"
     click.echo(f"{line} {says(finding.note)}".rstrip())
     if finding.sent:
         click.echo(f"           sent: {says(finding.sent)}")

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
+from sliphook.cli.colours import coloured
 from sliphook.cli.common import EXIT_OK, json_option, print_json
 from sliphook.cli.report import says
 
 from .options import masked, registry_errors
+
+_COLOURS: Final = {
+    "enabled": "green",
+    "disabled": "bright_black",
+    "refused": "red",
+    "broken": "red",
+}
 
 if TYPE_CHECKING:
     from sliphook.adapters.attachments.examine import Attachment
@@ -132,7 +140,7 @@ def _broken(broken: Broken) -> dict[str, Any]:
 def _lines(row: dict[str, Any]) -> list[str]:
     head = (
         f"{row.get('order', '-'):>3}  {row['name']}  {says(row.get('version') or '')}".rstrip()
-        + f"  {row['state']}"
+        + f"  {coloured(row['state'], _COLOURS.get(row['state']))}"
     )
     lines = [head]
     if row["why"]:

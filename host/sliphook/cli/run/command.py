@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,9 +13,15 @@ from sliphook.cli.options.plugin import plugin_options, tried_files, watch_optio
 from sliphook.cli.options.shell import ShellOption, shell_options
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook.cli.watching import again_on_change
+from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginSpec
+
+
+json_lines_option: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON objects, one a line, for programs."
+)
 
 
 @click.command("run")
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 @model_options
 @plugin_options
 @watch_option
+@json_lines_option
 @shell_options
 @trace_options
 def command(
@@ -30,10 +38,11 @@ def command(
     base_url: str | None,
     plugins: tuple[PluginSpec, ...],
     watch: bool,
+    as_json: bool,
     shell: ShellOption,
     tracing: Tracing,
 ) -> int:
-    """Give PROMPT to an agent and print what the model says.
+    """Give PROMPT to an agent and print what the model says. PROMPT `-` is read from stdin.
 
     All installed and enabled plugins are started, and those of --plugin and --mcp. If neither
     --model nor the settings name a model, the scripted model answers; it needs no network and no
@@ -44,9 +53,14 @@ def command(
 
     The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr.
     A pipe gets the text as it is, a terminal with escapes for what would steer it or be hidden.
+    With --json, stdout has one object a line instead, with its "type": text, call, result, denied,
+    notice, progress, child, reply, and at the end outcome, with the usage.
+
     Ctrl+C interrupts the turn, a second Ctrl+C leaves at once. Exit status: 0 the turn was
     completed, 1 it was not or stdout did not take the answer, 130 after Ctrl+C.
     """
+    if prompt == "-":
+        prompt = _read_stdin()
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")
     try:
@@ -67,8 +81,26 @@ def command(
         setup = set_up(model, base_url, plugins, shell=shell)
         with tracing.open() as sink:
             try:
-                return trio.run(run_one_turn, prompt, setup, sink, tracing.live)
+                return trio.run(run_one_turn, prompt, setup, sink, tracing.live, as_json)
             except (HostError, ModelError, ScriptError) as error:
                 raise Failed(str(error)) from None
 
     return again_on_change(tried_files(plugins), turn) if watch else turn()
+
+
+def _read_stdin() -> str:
+    """The whole of stdin.
+
+    Raises:
+        Failed: it cannot be read, is no UTF-8, or is too long for a message to plugins.
+    """
+    try:
+        data = sys.stdin.buffer.read(MAX_HOST_MESSAGE_BYTES + 1)
+    except OSError as error:
+        raise Failed(f"stdin cannot be read: {error.strerror}") from None
+    if len(data) > MAX_HOST_MESSAGE_BYTES:
+        raise Failed(f"the prompt is over {MAX_HOST_MESSAGE_BYTES // 2**20} MiB")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Failed("the prompt on stdin is no UTF-8 text") from None

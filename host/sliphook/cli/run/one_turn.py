@@ -21,6 +21,7 @@ from sliphook.cli.running import Interruptible
 from sliphook.cli.tracing import stderr_of
 from sliphook.trace.record import TraceSink
 
+from .json_display import JsonDisplay
 from .memory import Memory
 from .setup import PLATFORM, Setup, Told, here
 
@@ -33,7 +34,11 @@ PIPED_PROGRESS_S: Final = 10.0
 
 
 async def run_one_turn(
-    prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False
+    prompt: str,
+    setup: Setup,
+    trace: TraceSink | None,
+    shows_trace: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Run an agent on one prompt.
 
@@ -42,6 +47,7 @@ async def run_one_turn(
         setup: the options and the settings.
         trace: records the messages, or None.
         shows_trace: the trace is written to stderr as it comes.
+        as_json: write what happens as JSON objects.
 
     Returns:
         The exit status: 0 the turn was completed, 1 it was not, 128 plus the signal's number after
@@ -52,7 +58,11 @@ async def run_one_turn(
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    display = _display(stderr_of(trace), whole=shows_trace and sys.stdout.isatty())
+    display: PlainDisplay = (
+        JsonDisplay()
+        if as_json
+        else _display(stderr_of(trace), whole=shows_trace and sys.stdout.isatty())
+    )
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
         async with aclosing(setup.models()) as models:
             model = models.first(setup.model)
@@ -145,6 +155,9 @@ class _Run(Interruptible):
             reason = "exit"
         finally:
             self._memory.end(session.session_id, "signal" if self._signalled else reason)
+        if isinstance(self._display, JsonDisplay):
+            of = {"session_id": session.session_id, "model": full_name(self._model)}
+            self._display.emit("outcome", outcome=outcome, **of, **session.totals())
         return outcome
 
     def _progress(self, line: str) -> None:
@@ -160,13 +173,19 @@ class _Run(Interruptible):
         if slash.name == "model":
             if slash.arguments:
                 raise Failed("/model NAME is for a chat; here the option --model NAME says it")
-            click.echo(models_text(self._model, self._models))
+            self._reply(models_text(self._model, self._models))
             return True
         try:
-            click.echo(await run_slash(host, session, slash))
+            self._reply(await run_slash(host, session, slash))
         except HostError as error:
             raise Failed(str(error)) from None
         return True
+
+    def _reply(self, text: str) -> None:
+        if isinstance(self._display, JsonDisplay):
+            self._display.emit("reply", text=text)
+        else:
+            click.echo(text)
 
 
 def _display(err: TextIO, *, whole: bool) -> PlainDisplay:
