@@ -22,7 +22,7 @@ test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 test-hermes: ## the bridge in the real Hermes Agent, in an environment of its own, offline but for installing it
-	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check hermes-agent==0.19.0 -e sdk/python -e '.[test]'; }
+	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check 'hermes-agent[anthropic,bedrock]==0.19.0' -e sdk/python -e '.[test]'; }
 	@SLIPHOOK_TEST_HERMES=1 .venv-hermes/bin/python -m pytest -s -W default tests/bridges/hermes/real $(ARGS)
 
 real-clients: $(DEV) ## plugins in the real Claude Code, Codex, Gemini CLI and Copilot CLI (1 GB from npm), offline; some of it: make real-clients ARGS="codex session"

@@ -105,7 +105,8 @@ class ModelCalls:
             kind=str(reason or known.kind),
             status=status_code if isinstance(status_code, int) else None,
             message=str(said or known.message)[:500],
-            will_retry=bool(retryable) and (retry_count or 0) < (max_retries or 0),
+            # Hermes counts the tries before this one
+            will_retry=bool(retryable) and (retry_count or 0) + 1 < (max_retries or 0),
         )
 
     def _ask(

@@ -1,10 +1,11 @@
-"""A server for `chat_completions` that follows the script in the user's last message.
+"""A server for Hermes's model APIs that follows the script in the user's last message.
 
     TOOL name {json}   a tool call; each is one round, in order
     PAR name {json}    tool calls of one message, in a round of their own behind the others
     THINK seconds      waits before each answer
     DRIP seconds       sends the last text word by word, for so long
     HTTP status        an error
+    TOOLONG            once, an error: the conversation is too long
 
 The last text is `ok: N`, with the number of tool results.
 """
@@ -22,15 +23,10 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.bridges.hermes.real.wires import BY_PATH, CHAT, CHAT_USAGE, Call, Wire, chat_calls
+
 _TOOL = re.compile(r"\b(TOOL|PAR) (\w+) (\{.*?\})(?=\s|$)")
 _ids = iter(range(1, 1_000_000))
-
-
-def text_of(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return " ".join(part.get("text", "") for part in content)
-    return content or ""
 
 
 def number(word: str, script: str) -> float:
@@ -43,10 +39,12 @@ class ScriptedServer:
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.too_long: set[str] = set()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
@@ -58,74 +56,65 @@ class ScriptedServer:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
                 outer.requests.append({"t": time.time(), **body})
+                path = self.path.partition("?")[0]
+                ends = (wire for end, wire in BY_PATH.items() if path.endswith(end))
                 with suppress(BrokenPipeError, ConnectionResetError):
-                    self.answer(body)
+                    self.answer(body, next(ends, CHAT))
 
-            def answer(self, body: dict[str, Any]) -> None:
-                messages = body.get("messages", [])
+            def answer(self, body: dict[str, Any], wire: Wire) -> None:
+                messages = wire.read(body)
                 # a text of a plugin for this call alone is labelled with its name
-                last = max(
-                    i
-                    for i, one in enumerate(messages)
-                    if one["role"] == "user" and not text_of(one).startswith("[")
+                own = (
+                    k
+                    for k, one in enumerate(messages)
+                    if one.text is not None and not one.text.startswith("[")
                 )
-                script, behind = text_of(messages[last]), messages[last + 1 :]
+                last = max(own, default=-1)
+                script = messages[last].text or "" if last >= 0 else ""
+                behind = messages[last + 1 :]
                 status = int(number("HTTP", script))
                 if status:
                     self.send(status, {"error": {"message": "as scripted", "code": status}})
+                    return
+                if "TOOLONG" in script and behind and script not in outer.too_long:
+                    outer.too_long.add(script)
+                    why = "This model's maximum context length is 70000 tokens: prompt is too long"
+                    self.send(400, {"error": {"message": why, "code": "context_length_exceeded"}})
                     return
                 time.sleep(number("THINK", script))
                 found = _TOOL.findall(script)
                 rounds = [[one] for one in found if one[0] == "TOOL"]
                 side_by_side = [one for one in found if one[0] == "PAR"]
                 rounds += [side_by_side] if side_by_side else []
-                done = sum(1 for one in behind if one.get("tool_calls"))
-                results = sum(1 for one in behind if one["role"] == "tool")
-                calls = rounds[done] if body.get("tools") and done < len(rounds) else []
-                self.say(body, [(name, raw) for _, name, raw in calls], f"ok: {results}", script)
+                done = sum(one.calls for one in behind)
+                tools = body.get("tools") or body.get("toolConfig")
+                wanted = rounds[done] if tools and done < len(rounds) else []
+                calls = [(f"call_{next(_ids)}", name, raw) for _, name, raw in wanted]
+                self.say(body, wire, calls, f"ok: {sum(one.results for one in behind)}", script)
 
             def say(
-                self, body: dict[str, Any], calls: list[tuple[str, str]], text: str, script: str
+                self, body: dict[str, Any], wire: Wire, calls: list[Call], text: str, script: str
             ) -> None:
-                tool_calls = [
-                    {
-                        "index": i,
-                        "id": f"call_{next(_ids)}",
-                        "type": "function",
-                        "function": {"name": name, "arguments": raw},
-                    }
-                    for i, (name, raw) in enumerate(calls)
-                ]
-                finish = "tool_calls" if calls else "stop"
-                base = {"id": "fake", "created": 1, "model": body.get("model", "fake-model")}
-                usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-                said: dict[str, Any] = {"role": "assistant", "content": None if calls else text}
-                if calls:
-                    said["tool_calls"] = tool_calls
-                if not body.get("stream"):
+                if wire is CHAT and not body.get("stream"):
+                    said: dict[str, Any] = {"role": "assistant", "content": None if calls else text}
+                    if calls:
+                        said["tool_calls"] = chat_calls(calls)
+                    finish = "tool_calls" if calls else "stop"
                     choice = {"index": 0, "finish_reason": finish, "message": said}
-                    self.send(200, {**base, "choices": [choice], "usage": usage})
+                    base = {"id": "fake", "created": 1, "model": body.get("model", "fake-model")}
+                    self.send(200, {**base, "choices": [choice], "usage": CHAT_USAGE})
                     return
                 self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Content-Type", wire.content_type)
                 self.send_header("Connection", "close")
                 self.end_headers()
                 self.close_connection = True
-                drip = number("DRIP", script)
-                if drip and not calls:
-                    for i in range(40):
-                        self.event({**base, "choices": [_delta({"content": f"w{i} "})]})
-                        time.sleep(drip / 40)
-                else:
-                    self.event({**base, "choices": [_delta(said)]})
-                self.event({**base, "choices": [_delta({}, finish)]})
-                self.event({**base, "choices": [], "usage": usage})
-                self.wfile.write(b"data: [DONE]\n\n")
-
-            def event(self, chunk: dict[str, Any]) -> None:
-                chunk["object"] = "chat.completion.chunk"
-                self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
-                self.wfile.flush()
+                drip = 0.0 if calls else number("DRIP", script)
+                texts = [f"w{k} " for k in range(40)] if drip else [text]
+                for piece in wire.stream(calls, texts):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                    time.sleep(drip / 40)
 
             def send(self, status: int, body: dict[str, Any]) -> None:
                 raw = json.dumps(body).encode()
@@ -139,8 +128,12 @@ class ScriptedServer:
         self._server.daemon_threads = True
 
     @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.address}/v1"
 
     def start(self) -> None:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -148,7 +141,3 @@ class ScriptedServer:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
-
-
-def _delta(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-    return {"index": 0, "delta": delta, "finish_reason": finish}

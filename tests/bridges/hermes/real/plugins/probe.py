@@ -9,12 +9,12 @@ import sys
 import time
 
 from sliphook_sdk import Plugin, ask, context, continue_with, deny, replace, substitute
-from sliphook_sdk.protocol import CATALOGUE
+from sliphook_sdk.protocol import CATALOGUE, Message
 
 plugin = Plugin("probe", version="1.0.0", uses=["inject", "interrupt"])
 LOG = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "heard.jsonl")
 FIELDS = (
-    "seq", "session_id", "turn_id", "tool_name", "model_call_id", "status", "reason",
+    "seq", "session_id", "turn_id", "tool_name", "tool_kind", "origin", "model_call_id", "status", "reason",
     "invalidation_reason", "outcome", "source", "cause", "kind", "will_retry", "agent_depth", "text",
     "goal", "summary", "message", "prompt", "substituted_by", "platform", "choice", "by", "question_id",
 )  # fmt: skip
@@ -27,6 +27,10 @@ def put(name, payload=None, **more):
         value = getattr(payload, field, None)
         if value is not None:
             heard[field] = value if isinstance(value, (str, int, float, bool)) else str(value)
+    if getattr(payload, "messages", None) is not None:
+        heard["roles"] = [one.role for one in payload.messages]
+    if getattr(payload, "usage", None) is not None:
+        heard["input_tokens"] = payload.usage.input_tokens
     if getattr(payload, "arguments", None) is not None:
         heard["arguments"] = payload.arguments
     if getattr(payload, "inflight", None) is not None:
@@ -66,9 +70,16 @@ def submit(e):
     return context("USER-TEXT")
 
 
-@plugin.hook("pre_llm_call", replaces=True, subagents=True)
+@plugin.hook("pre_llm_call", replaces=True, subagents=True, include=["messages", "tools"])
 def pre_llm(e):
     put("pre_llm_call", e)
+    if "REPLACEMESSAGES" in words["now"]:
+        return replace(messages=[*e.messages[:-1], Message(role="user", content="EXCHANGED")])
+    if "OTHERMODEL" in words["now"]:
+        return replace(model="another-model")
+    if "SUBSTCALL" in words["now"] and e.messages[-1].role == "user":
+        call = {"call_id": "s-1", "name": "terminal", "arguments": {"command": "echo s"}}
+        return substitute(response={"role": "assistant", "content": None, "tool_calls": [call]})
     if "DENYLLM" in words["now"]:
         return deny("no model today")
     if "SUBSTLLM" in words["now"]:
