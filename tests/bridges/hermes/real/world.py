@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +29,7 @@ class World:
         self.server = server
         self.heard = home / "plugins" / "heard.jsonl"
 
-    def set_up(self) -> None:
+    def set_up(self, enabled: Iterable[str] = ("sliphook", "filechat")) -> None:
         config = {
             "model": {
                 "default": "fake-model",
@@ -39,7 +39,7 @@ class World:
                 "context_length": 200_000,
             },
             "approvals": {"mode": "manual"},
-            "plugins": {"enabled": ["sliphook", "filechat"]},
+            "plugins": {"enabled": list(enabled)},
         }
         (self.home / ".hermes").mkdir(parents=True)
         (self.home / ".hermes" / "config.yaml").write_text(json.dumps(config))  # YAML too
