@@ -10,7 +10,7 @@ PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-hermes real-clients pythons lint bench torture soak generate clean
+.PHONY: help demo test test-hermes bench-hermes real-clients pythons lint bench torture soak generate clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -24,6 +24,10 @@ test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 test-hermes: ## the bridge in the real Hermes Agent, in an environment of its own, offline but for installing it
 	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check 'hermes-agent[anthropic,bedrock]==0.19.0' -e sdk/python -e '.[test]'; }
 	@SLIPHOOK_TEST_HERMES=1 .venv-hermes/bin/python -m pytest -s -W default tests/bridges/hermes/real $(ARGS)
+
+bench-hermes: ## what a plugin costs in the real Hermes Agent, on an idle machine; less: make bench-hermes ARGS="--interrupts 20"
+	@test -x .venv-hermes/bin/pytest || $(MAKE) --no-print-directory test-hermes ARGS="--collect-only -q"
+	@.venv-hermes/bin/python -W ignore -m tests.bridges.hermes.real.speed $(ARGS)
 
 real-clients: $(DEV) ## plugins in the real Claude Code, Codex, Gemini CLI and Copilot CLI (1 GB from npm), offline; some of it: make real-clients ARGS="codex session"
 	@$(BIN)/python -m tests.real_clients $(ARGS)

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.bridges.hermes.real.server import ScriptedServer
-from tests.bridges.hermes.real.world import World
+from tests.bridges.hermes.real.world import TABLE, World
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +30,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         made.set_up()
         yield made
     server.stop()
+    if os.environ.get("SLIPHOOK_HERMES_TABLE"):
+        rows = [json.dumps(row, ensure_ascii=False) for row in made.table]
+        TABLE.write_text("[\n" + ",\n".join(rows) + "\n]\n")
 
 
 @pytest.fixture(scope="session")

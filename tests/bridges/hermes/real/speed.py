@@ -185,8 +185,7 @@ def tool_calls(bench: Bench, calls: int, rounds: int) -> None:
     def run(call: Callable[[int], str], at: int) -> list[float]:
         took.clear()
         text = " ".join(call(at * calls + k) for k in range(calls))
-        with redirect_stdout(io.StringIO()):
-            result = agent_of(bench.server).run_conversation(text)
+        result = agent_of(bench.server).run_conversation(text)
         assert result["final_response"] == f"ok: {calls}", result["final_response"]
         return took[1:]  # the first call of a run makes the tool's surroundings
 
@@ -302,7 +301,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-hermes")
     parser.add_argument("--calls", type=int, default=10, help="tool calls of a run")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each tool")
-    parser.add_argument("--interrupts", type=int, default=100)
+    parser.add_argument("--interrupts", type=int, default=100, help="0: none; of tools: --calls 0")
     options = parser.parse_args()
     server = ScriptedServer()
     server.start()
@@ -320,8 +319,12 @@ def main() -> int:
         discover_plugins()
         logging.disable(logging.CRITICAL)
         bench = Bench(home / "files", server)
-        tool_calls(bench, options.calls, options.rounds)
-        interrupts(bench, options.interrupts)
+        # what Hermes shows is not for here
+        with redirect_stdout(io.StringIO()):
+            if options.calls:
+                tool_calls(bench, options.calls, options.rounds)
+            if options.interrupts:
+                interrupts(bench, options.interrupts)
     server.stop()
     for one in bench.broken:
         print(f"not kept: {one}", file=sys.stderr)

@@ -31,21 +31,27 @@ def test_one_shot(world):
     assert world.story(before)[-3:] == ["stop", "turn_end", "session_end"]
 
 
-@pytest.mark.parametrize(
-    ("text", "at"),
-    [('TOOL probe_slow {"seconds":60}', "TOOL probe_slow"), ("THINK 20", "pre_llm_call")],
-)
-def test_ctrl_c_in_one_query(world, text, at):
+WHEN = {
+    "a plugin's tool runs": ('TOOL probe_slow {"seconds":60}', "TOOL probe_slow"),
+    "the model thinks": ("THINK 20", "pre_llm_call"),
+    "the answer comes": ("DRIP 20", "pre_llm_call"),
+}
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("program", ["chat -q", "-z"])
+def test_ctrl_c_in_one_query(world, program, when):
+    text, at = WHEN[when]
     before = len(world.lines())
-    process = world.hermes("chat", "-Q", "-q", text)
+    process = world.hermes(*(["chat", "-Q", "-q"] if program == "chat -q" else ["-z"]), text)
     world.wait(at, before)
     time.sleep(1)
-    said = time.time()
+    now = time.time()
     process.send_signal(signal.SIGINT)
     finish(process)
     stopped = world.wait("agent_loop_stopped", before)
     assert stopped["reason"] == "signal"
-    assert stopped["t"] - said < 10
-    print(f"SIGINT, {at}: heard after {(stopped['t'] - said) * 1000:.0f} ms")
+    assert stopped["t"] - now < 10
     assert world.wait("turn_end", before)["outcome"] == "interrupted"
     assert world.wait("session_end", before)
+    world.record(f"`hermes {program}`", "SIGINT", when, before, now)

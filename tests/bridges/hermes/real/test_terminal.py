@@ -23,33 +23,17 @@ def terminal(world):
 SLOW = 'TOOL probe_slow {"seconds":60}'
 
 
-@pytest.mark.parametrize(("keys", "choice"), [("\x1b[B\x1b[B\x1b[B\r", "deny"), ("\r", "allow")])
-def test_hermes_asks_by_itself(world, terminal, keys, choice):
-    there = world.home / "danger" / choice
-    there.mkdir(parents=True)
-    before = len(world.lines())
-    terminal.say('TOOL terminal {"command":"rm -rf ' + str(there) + '"}')
-    asked = world.wait("user_input_required", before)
-    assert asked["kind"] == "question"
-    time.sleep(1.5)
-    terminal.press(keys)
-    assert world.wait("user_input_received", before)["choice"] == choice
-    world.wait("turn_end", before)
-    assert there.exists() == (choice == "deny")
-    asked = [one for one in world.lines(before) if one["name"].startswith("user_input")]
-    assert [one.get("by") for one in asked] == [None, "user"]
+WHEN = {
+    "a plugin's tool runs": (SLOW, "TOOL probe_slow", True),
+    "a tool of Hermes's runs": ('TOOL terminal {"command":"sleep 60"}', "pre_tool_call", True),
+    "the model thinks": ("THINK 8", "pre_llm_call", False),
+    "the answer comes": ("DRIP 8", "pre_llm_call", False),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "at", "tool"),
-    [
-        (SLOW, "TOOL probe_slow", True),
-        ('TOOL terminal {"command":"sleep 60"}', "pre_tool_call", True),
-        ("THINK 8", "pre_llm_call", False),
-        ("DRIP 8", "pre_llm_call", False),
-    ],
-)
-def test_ctrl_c(world, terminal, text, at, tool):
+@pytest.mark.parametrize("when", WHEN)
+def test_ctrl_c(world, terminal, when):
+    text, at, tool = WHEN[when]
     before = len(world.lines())
     terminal.say(text)
     world.wait(at, before)
@@ -58,24 +42,45 @@ def test_ctrl_c(world, terminal, text, at, tool):
     stopped, end = world.wait("agent_loop_stopped", before), world.wait("turn_end", before)
     assert stopped["reason"] == "user_stop"
     assert end["outcome"] == "interrupted"
-    print(f"terminal, Ctrl+C, {text}: heard after {(stopped['t'] - now) * 1000:.0f} ms")
     assert stopped["t"] - now < 5
     last = ["agent_loop_stopped", *(["post_tool_call"] if tool else []), "turn_end"]
     assert world.story(before)[-len(last) :] == last
+    world.record("terminal", "Ctrl+C", when, before, now)
     time.sleep(2.5)  # a second Ctrl+C soon after would end Hermes
 
 
-def test_a_text_in_a_run(world, terminal):
+@pytest.mark.parametrize("when", WHEN)
+def test_a_text_in_a_run(world, terminal, when):
+    text, at, _ = WHEN[when]
     before = len(world.lines())
-    terminal.say(SLOW)
-    world.wait("TOOL probe_slow", before)
-    time.sleep(0.5)
+    terminal.say(text)
+    world.wait(at, before)
+    time.sleep(1)
     now = terminal.say("something else")
     stopped = world.wait("agent_loop_stopped", before)
     assert stopped["reason"] == "new_message"
-    print(f"terminal, text: heard after {(stopped['t'] - now) * 1000:.0f} ms")
     assert world.wait("turn_end", before)["outcome"] == "interrupted"
     wait_for_turns(world, before, 2)
+    world.record("terminal", "a text", when, before, now)
+    time.sleep(1)
+
+
+@pytest.mark.parametrize(("keys", "choice"), [("\x1b[B\x1b[B\x1b[B\r", "deny"), ("\r", "allow")])
+def test_hermes_asks_by_itself(world, terminal, keys, choice):
+    there = world.home / "danger" / choice
+    there.mkdir(parents=True)
+    before = len(world.lines())
+    terminal.say('TOOL terminal {"command":"rm -rf ' + str(there) + '"}')
+    asked = world.wait("user_input_required", before)
+    # the probe may approve, and cannot here
+    assert (asked["kind"], asked.get("question_id")) == ("question", None)
+    time.sleep(1.5)
+    terminal.press(keys)
+    assert world.wait("user_input_received", before)["choice"] == choice
+    world.wait("turn_end", before)
+    assert there.exists() == (choice == "deny")
+    asked = [one for one in world.lines(before) if one["name"].startswith("user_input")]
+    assert [one.get("by") for one in asked] == [None, "user"]
 
 
 @pytest.mark.parametrize(("keys", "status"), [("\r", "ok"), ("\x1b[B\x1b[B\x1b[B\r", "denied")])
@@ -102,15 +107,17 @@ def test_new_and_exit(world, terminal):
     before = len(world.lines())
     terminal.say("/new")
     time.sleep(2)
-    terminal.press("\r")
+    now = terminal.press("\r")
     reset = world.wait("session_reset", before)
+    world.record("terminal", "`/new`", "nothing runs", before, now)
     after = len(world.lines())
     terminal.say("hello in the new session")
     assert world.wait("turn_start", after)["session_id"] == reset["session_id"]
     world.wait("turn_end", after)
-    terminal.say("/exit")
+    now = terminal.say("/exit")
     world.wait("session_end", after)
     terminal.process.wait(WAIT_S)
+    world.record("terminal", "`/exit`", "nothing runs", after, now)
 
 
 def wait_for_turns(world, since, count):

@@ -19,6 +19,17 @@ from tests.bridges.hermes.real.server import ScriptedServer
 
 WAIT_S = 120
 HERE = Path(__file__).parent
+TABLE = HERE / "heard.json"
+"""What a plugin heard of what a person did, of one whole run of these tests: docs/hermes.md."""
+DETAILS = {
+    "agent_loop_stopped": "reason",
+    "post_tool_call": "status",
+    "turn_end": "outcome",
+    "session_end": "reason",
+    "session_reset": "cause",
+    "session_start": "source",
+    "turn_start": None,
+}
 
 
 class World:
@@ -28,6 +39,7 @@ class World:
         self.home = home
         self.server = server
         self.heard = home / "plugins" / "heard.jsonl"
+        self.table: list[dict[str, Any]] = []
 
     def set_up(self, enabled: Iterable[str] = ("sliphook", "filechat")) -> None:
         config = {
@@ -48,7 +60,8 @@ class World:
         self._drop_in("sliphook", "from sliphook.bridges.hermes import register")
         (self.home / "plugins").mkdir()
         probe = shutil.copy(HERE / "plugins" / "probe.py", self.home / "plugins")
-        grants = ["--grant", "inject", "--grant", "interrupt"]
+        grants = ["inject", "interrupt", "approve"]
+        grants = [word for grant in grants for word in ("--grant", grant)]
         subprocess.run(
             [sys.executable, "-m", "sliphook", "install", probe, "--yes", *grants],
             check=True,
@@ -80,6 +93,21 @@ class World:
         """The names in the order of `seq`, without what tells of tools and plugins."""
         told = [one for one in self.lines(since) if "seq" in one and one["name"] != "notification"]
         return [one["name"] for one in sorted(told, key=lambda one: one["seq"])]
+
+    def record(self, where: str, did: str, when: str, since: int, now: float) -> None:
+        """Keep what was heard from `now` on, up to the beginning of the next turn."""
+        heard: list[tuple[str, int]] = []
+        for one in self.lines(since):
+            if one["t"] < now or one["name"] not in DETAILS:
+                continue
+            detail = one.get(DETAILS[one["name"]] or "")
+            said = f"{one['name']} {detail}" if detail else one["name"]
+            heard.append((said, round((one["t"] - now) * 1000)))
+            if one["name"] == "turn_start":
+                break
+        self.table.append({"where": where, "did": did, "when": when, "heard": heard})
+        told = ", ".join(f"{said} {ms} ms" for said, ms in heard)
+        print(f"{where}, {did}, {when}: {told}")
 
     def hermes(self, *arguments: str, output: IO[str] | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -11,7 +11,7 @@ import time
 from sliphook_sdk import Plugin, ask, context, continue_with, deny, replace, substitute
 from sliphook_sdk.protocol import CATALOGUE, Message
 
-plugin = Plugin("probe", version="1.0.0", uses=["inject", "interrupt"])
+plugin = Plugin("probe", version="1.0.0", uses=["inject", "interrupt", "approve"])
 LOG = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "heard.jsonl")
 FIELDS = (
     "seq", "session_id", "turn_id", "tool_name", "tool_kind", "origin", "model_call_id", "status", "reason",
