@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
 
 from sliphook.adapters.dialects.toolnames import HERMES
 from sliphook.bridges.hermes.catalogue import ABILITY_ROWS, API_ROWS, CATALOGUE_ROWS, Mapping
 from sliphook.bridges.hermes.reasons import BY_HAND, NEW_MESSAGE, REASONS, Why
+
+HEARD: Final = Path(__file__).parent.parent / "tests/bridges/hermes/real/heard.json"
+"""Written by a run of `make test-hermes` with SLIPHOOK_HERMES_TABLE=1."""
 
 
 def hermes_tables() -> dict[str, Callable[[], str]]:
@@ -17,6 +23,7 @@ def hermes_tables() -> dict[str, Callable[[], str]]:
         "hermes apis": lambda: _rows("API", API_ROWS),
         "hermes kinds": _kinds,
         "hermes interrupts": _interrupts,
+        "hermes heard": _heard,
     }
 
 
@@ -49,3 +56,19 @@ def _interrupts() -> str:
 
 def _interrupt(said: str, why: Why) -> str:
     return f"| {said} | `{why[0]}` | `{why[1]}` |"
+
+
+def _heard() -> str:
+    lines = [
+        "| where | what a person does | while | the plugin hears, and when |",
+        "|---|---|---|---|",
+    ]
+    for row in json.loads(HEARD.read_text(encoding="utf-8")):
+        told = (f"`{said.partition(' ')[0]}`{_detail(said)} {ms} ms" for said, ms in row["heard"])
+        lines.append(f"| {row['where']} | {row['did']} | {row['when']} | {', '.join(told)} |")
+    return "\n".join(lines)
+
+
+def _detail(said: str) -> str:
+    detail = said.partition(" ")[2]
+    return f" ({detail})" if detail else ""

@@ -87,6 +87,7 @@ class Context:
         self.hooks: dict[str, list[Callable[..., Any]]] = {}
         self.middleware: dict[str, list[Callable[..., Any]]] = {}
         self.tools: dict[str, Callable[..., Any]] = {}
+        self.taken: set[str] = set()
         self.commands: dict[str, Callable[[str], str]] = {}
 
     def register_hook(self, name: str, callback: Callable[..., Any]) -> None:
@@ -98,7 +99,11 @@ class Context:
     def register_tool(
         self, name: str, toolset: str, schema: dict[str, Any], handler: Callable[..., Any]
     ) -> None:
-        self.tools[name] = handler
+        if name not in self.taken:
+            self.tools[name] = handler
+
+    def get_entry(self, name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(handler=self.tools[name]) if name in self.tools else None
 
     def register_command(
         self, name: str, handler: Callable[[str], str], description: str = ""
@@ -195,9 +200,8 @@ class Agent:
 class Hermes:
     """One process of Hermes, with one bridge."""
 
-    def __init__(self, *plugins: FakePlugin) -> None:
+    def __init__(self) -> None:
         self.ctx = Context()
-        self.plugins = plugins
         self.tools: dict[str, Callable[[dict[str, Any]], Any]] = {
             "shell": lambda args: f"ran {args.get('command')}"
         }
@@ -303,9 +307,9 @@ class Hermes:
 
 
 @contextmanager
-def hermes(*plugins: FakePlugin) -> Generator[Hermes]:
+def hermes(*plugins: FakePlugin, process: Hermes | None = None) -> Generator[Hermes]:
     """A process of Hermes, with plugins in memory."""
-    made = Hermes(*plugins)
+    made = process or Hermes()
 
     def run_conversation(
         agent: Agent,
@@ -317,7 +321,7 @@ def hermes(*plugins: FakePlugin) -> Generator[Hermes]:
     ) -> dict[str, Any]:
         return made.run(agent, user_message, list(conversation_history or []))
 
-    with modules(run_conversation):
+    with modules(run_conversation, made.ctx):
         made.bridge = Bridge(list(plugins))
         made.bridge.register(made.ctx)
         try:
@@ -327,23 +331,39 @@ def hermes(*plugins: FakePlugin) -> Generator[Hermes]:
 
 
 @contextmanager
-def modules(run_conversation: Any) -> Generator[None]:
+def modules(run_conversation: Any, ctx: Context | None = None) -> Generator[None]:
     """Hermes's modules, as far as the bridge imports them."""
+
+    def run_llm_execution_middleware(request: Any, next_call: Any, **context: Any) -> Any: ...
+
+    def run_tool_execution_middleware(
+        tool_name: Any, args: Any, next_call: Any, **context: Any
+    ) -> Any: ...
+
     found = {
         name: ModuleType(name)
         for name in (
             "hermes_cli",
             "hermes_cli.plugins",
+            "hermes_cli.middleware",
             "agent",
             "agent.conversation_loop",
             "tools",
             "tools.approval",
+            "tools.registry",
+            "toolsets",
             "run_agent",
         )
     }
     found["hermes_cli.plugins"].__dict__.update(
         VALID_HOOKS=set(HOOKS), VALID_MIDDLEWARE=set(MIDDLEWARE)
     )
+    found["hermes_cli.middleware"].__dict__.update(
+        run_llm_execution_middleware=run_llm_execution_middleware,
+        run_tool_execution_middleware=run_tool_execution_middleware,
+    )
+    found["tools.registry"].__dict__["registry"] = ctx or Context()
+    found["toolsets"].__dict__["TOOLSETS"] = {"file": {"tools": ["read_file"]}}
     found["agent.conversation_loop"].__dict__["run_conversation"] = run_conversation
     marks = {name: Agent.__dict__[name] for name in ("interrupt", "close")}
     with patch.dict(sys.modules, found):

@@ -6,16 +6,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from sliphook.blocking import BegunTool, PluginHost, Session, Turn
+from sliphook.bridges.hermes.apis.chat_completions import ChatCompletions
+from sliphook.bridges.hermes.guarding import Guards
+from sliphook.bridges.hermes.model_calls import ModelCalls
+from sliphook.bridges.hermes.run import Run
+from sliphook.bridges.hermes.runs import Runs
+from sliphook.bridges.hermes.sessions import Sessions
+from sliphook.bridges.hermes.subagents import Subagents
+from sliphook.bridges.hermes.tool_calls import ToolCalls
 from sliphook.testing import FakePlugin
 from tests.bridges.hermes.stand_in import (
     SHELL,
     broken,
+    deny,
     hermes,
     interrupted,
     observer,
@@ -116,6 +126,39 @@ def test_an_agent_whose_tools_run_elsewhere_does_not_run(field: str, value: str,
         agent = process.agent("well")
         setattr(agent, field, value)
         assert agent.run("tidy up")["final_response"] == "well"
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        *((Runs, name) for name in ("_begin", "_root", "_go", "_submit", "_returned", "_over")),
+        *((Sessions, name) for name in ("find", "also_known", "_enter")),
+        *((Subagents, name) for name in ("take", "announced")),
+        *((ToolCalls, name) for name in ("asked", "_ask", "_execute", "_turn", "_kind")),
+        *((ModelCalls, name) for name in ("_ask", "_made", "context")),
+        *((ChatCompletions, name) for name in ("read", "exchanged", "with_notes", "reply_of")),
+        *((Guards, name) for name in ("any",)),
+        *((Run, name) for name in ("tell_failed", "returned", "stop_agent")),
+        *((PluginHost, name) for name in ("hears", "session", "enter")),
+        *((Session, name) for name in ("turn", "ready", "take_injected")),
+        *((Turn, name) for name in ("submit", "pre_llm_call", "begin_tool", "stop", "leave")),
+    ],
+)
+def test_whatever_raises_no_call_runs_that_a_guard_denies(owner: type[Any], name: str) -> None:
+    plugin = probe(hooks={"pre_tool_call": deny, "pre_llm_call": {"context": ["a note"]}})
+    with hermes(plugin) as process, patch.object(owner, name, broken), suppress(RuntimeError):
+        process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == []
+
+
+def test_nor_if_two_things_fail() -> None:
+    plugin = probe(hooks={"pre_tool_call": deny})
+    with hermes(plugin) as process, patch.object(PluginHost, "hears", broken):
+        with patch.object(Turn, "begin_tool", broken):
+            process.agent(SHELL, "well").run("tidy up")
+        with patch.object(ToolCalls, "_kind", broken), patch.object(Guards, "any", broken):
+            process.agent(SHELL, "well").run("tidy up")
+    assert process.ran == []
 
 
 # -- with observers alone

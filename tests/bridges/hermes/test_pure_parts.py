@@ -15,7 +15,13 @@ from sliphook.bridges import hermes as bridge
 from sliphook.bridges.hermes import tool_results
 from sliphook.bridges.hermes.catalogue import ABILITY_ROWS, CATALOGUE_ROWS
 from sliphook.bridges.hermes.reasons import REASONS, why_interrupted
-from sliphook.bridges.hermes.seams import DoesNotFit, check_names, wrap_agent, wrap_runs
+from sliphook.bridges.hermes.seams import (
+    DoesNotFit,
+    check_middleware,
+    check_names,
+    wrap_agent,
+    wrap_runs,
+)
 from sliphook.installed import Installed
 from sliphook.registry import Broken
 from sliphook.testing import FakePlugin
@@ -78,6 +84,33 @@ def test_another_interrupt_is_refused() -> None:
 
     with pytest.raises(DoesNotFit, match=r"Agent\.interrupt takes self, message, hard"):
         wrap_agent(Agent, NO_SEAMS)
+
+
+@pytest.mark.parametrize("name", ["close", "clear_interrupt"])
+def test_other_methods_of_the_agent_are_refused(name: str) -> None:
+    class Agent:
+        def interrupt(self, message: str) -> None: ...
+        def close(self) -> None: ...
+        def clear_interrupt(self) -> None: ...
+
+    setattr(Agent, name, lambda self, force: None)
+    with pytest.raises(DoesNotFit, match=rf"Agent\.{name} takes self, force"):
+        wrap_agent(Agent, NO_SEAMS)
+    setattr(Agent, name, None)
+    with pytest.raises(DoesNotFit, match=rf"there is no Agent\.{name}"):
+        wrap_agent(Agent, NO_SEAMS)
+
+
+def test_another_way_to_call_middleware_is_refused() -> None:
+    def run_llm_execution_middleware(request: Any, next_call: Any, **context: Any) -> None: ...
+    def run_tool_execution_middleware(tool: Any, args: Any, next_call: Any) -> None: ...
+
+    module = SimpleNamespace(
+        run_llm_execution_middleware=run_llm_execution_middleware,
+        run_tool_execution_middleware=run_tool_execution_middleware,
+    )
+    with pytest.raises(DoesNotFit, match="run_tool_execution_middleware takes tool, args, next"):
+        check_middleware(module)
 
 
 def test_missing_hooks_are_named() -> None:

@@ -147,6 +147,22 @@ def test_a_plugins_tool_is_a_tool_of_hermes() -> None:
     assert plugin.payloads("pre_tool_call")[0].origin == "probe"
 
 
+@pytest.mark.parametrize("name", ["shell", "read_file"])
+def test_no_tool_of_a_plugins_takes_the_place_of_one_of_hermes(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One has been registered by another, one will be by Hermes itself."""
+    plugin = probe(tools={name: lambda _: {"content": "the plugin's"}})
+    process = Hermes()
+    process.ctx.taken.add("shell")
+    with hermes(plugin, process=process):
+        process.tools[name] = lambda _: "Hermes's"
+        result = process.agent(("1", name, {}), "well").run("tidy up")
+    assert result["messages"][-1]["content"] == "Hermes's"
+    assert plugin.payloads("pre_tool_call")[0].origin == "agent"
+    assert f"plugin probe: Hermes does not take its tool {name}" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("tool", "kind"),
     [("terminal", "shell"), ("patch", "edit"), ("mcp__a__b", "mcp"), ("image_generate", None)],

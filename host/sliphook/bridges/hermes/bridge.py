@@ -20,7 +20,15 @@ from .model_calls import ModelCalls
 from .offers import offer_commands, offer_tools
 from .run import CURRENT
 from .runs import Runs
-from .seams import HOOKS, MIDDLEWARE, RunCall, check_names, wrap_agent, wrap_runs
+from .seams import (
+    HOOKS,
+    MIDDLEWARE,
+    RunCall,
+    check_middleware,
+    check_names,
+    wrap_agent,
+    wrap_runs,
+)
 from .sessions import Sessions
 from .subagents import Subagents
 from .tool_calls import ToolCalls
@@ -85,6 +93,7 @@ class Bridge:
         loop: Any = importlib.import_module("agent.conversation_loop")
         check_names(getattr(plugins, "VALID_HOOKS", ()), HOOKS, "hook")
         check_names(getattr(plugins, "VALID_MIDDLEWARE", ()), MIDDLEWARE, "middleware")
+        check_middleware(importlib.import_module("hermes_cli.middleware"))
         # Hermes may look for plugins while it imports `run_agent`: then it is done at the first run
         cls = getattr(sys.modules.get("run_agent"), "AIAgent", None)
         if cls is not None:

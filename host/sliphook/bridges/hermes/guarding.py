@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sliphook import PluginSpec
 from sliphook.blocking import Interrupted, PluginHost
 from sliphook_sdk.protocol import CATALOGUE
+
+_log = logging.getLogger(__name__)
 
 
 class Guards:
@@ -32,6 +35,7 @@ class Guards:
         try:
             return self._host().hears(hook, closed=True, **known)
         except Exception:
+            _log.exception("the host cannot tell who guards")
             return may_guard(self._specs, hook)
 
 

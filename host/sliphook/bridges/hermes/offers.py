@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from sliphook import HostError, PluginSpec, ToolOffer
 from sliphook.blocking import Interrupted, PluginHost
+from sliphook.quoting import quote
 
 from .run import CURRENT
 from .sessions import Sessions
@@ -21,22 +23,41 @@ def offer_tools(ctx: Any, offers: Iterable[ToolOffer], calls: ToolCalls) -> set[
     """Register each tool; returns the names that Hermes has taken.
 
     Hermes fixes an agent's tools when it makes the agent, so these are the tools of the manifests
-    that the user approved.
+    that the user approved. None takes the place of a tool of Hermes's.
     """
     taken: set[str] = set()
+    own = _own_tools()
     for offer in offers:
         schema = {
             "name": offer.name,
             "description": offer.description,
             "parameters": offer.input_schema,
         }
+        handler = _handler(offer.name, calls)
         try:
-            ctx.register_tool(offer.name, TOOLSET, schema, _handler(offer.name, calls))
+            if offer.name not in own:
+                ctx.register_tool(offer.name, TOOLSET, schema, handler)
+                # a name that is taken is dropped without a word
+                if _handler_of(offer.name) is handler:
+                    taken.add(offer.name)
         except Exception:
-            _log.exception("Hermes does not take the tool %s", offer.name)
-        else:
-            taken.add(offer.name)
+            _log.exception("Hermes refuses a tool")
+        if offer.name not in taken:
+            _log.warning(
+                "plugin %s: Hermes does not take its tool %s", quote(offer.plugin), offer.name
+            )
     return taken
+
+
+def _own_tools() -> set[str]:
+    """The names of Hermes's tools, also of those that are not registered yet."""
+    sets: dict[str, Any] = importlib.import_module("toolsets").TOOLSETS
+    return {name for one in sets.values() for name in one.get("tools", ())}
+
+
+def _handler_of(name: str) -> object:
+    entry: Any = importlib.import_module("tools.registry").registry.get_entry(name)
+    return entry.handler if entry is not None else None
 
 
 def offer_commands(

@@ -17,6 +17,11 @@ from sliphook.errors import SliphookError
 HERMES: Final = "0.19.0"
 """The release that the seams were written for."""
 
+MIDDLEWARE_PARAMETERS: Final = {
+    "run_llm_execution_middleware": ("request", "next_call", "context"),
+    "run_tool_execution_middleware": ("tool_name", "args", "next_call", "context"),
+}
+"""What calls the middleware, and by which names: another name would pass it by."""
 RUN_PARAMETERS: Final = ("agent", "user_message", "conversation_history", "persist_user_message")
 HOOKS: Final = (
     "pre_llm_call",
@@ -116,6 +121,12 @@ def check_parameters(
     if (found != wanted) if exact else (found[:2] != wanted[:2] or not set(wanted) <= set(found)):
         raise DoesNotFit(f"{where} takes {', '.join(found) or 'nothing'}")
     return signature
+
+
+def check_middleware(module: Any) -> None:
+    """Raise `DoesNotFit` if middleware is called in another way than the bridge knows."""
+    for name, wanted in MIDDLEWARE_PARAMETERS.items():
+        check_parameters(getattr(module, name, None), wanted, name, exact=True)
 
 
 def wrap_runs(module: Any, seams: Seams) -> None:

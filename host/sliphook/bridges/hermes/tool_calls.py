@@ -114,8 +114,12 @@ class ToolCalls:
             return next_call(arguments)
 
     def _is_guarded(self, name: str) -> bool:
-        known = {"tool_name": name, "tool_kind": self._kind(name)}
-        return self._guards.any("pre_tool_call", **known)
+        try:
+            known = {"tool_name": name, "tool_kind": self._kind(name)}
+            return self._guards.any("pre_tool_call", **known)
+        # this is asked when something has failed already
+        except Exception:
+            return True
 
     def _kind(self, name: str) -> ToolKind | None:
         return None if name in self._offered else HERMES.kind(name)
