@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.bridges.hermes.real.world import TABLE, World
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    # a job in the background ignores SIGINT, and so would its programs
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     home = tmp_path_factory.mktemp("hermes")
     server = ScriptedServer()
     server.start()
