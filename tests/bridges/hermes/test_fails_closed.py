@@ -161,6 +161,23 @@ def test_nor_if_two_things_fail() -> None:
     assert process.ran == []
 
 
+def test_a_provider_that_runs_tools_itself_gets_no_call_in_the_middle_of_a_run() -> None:
+    with hermes(probe()) as process:
+        agent = process.agent(SHELL, "well")
+
+        def shell(_: Any) -> str:
+            agent.__dict__["provider"] = "copilot-acp"
+            return "ran"
+
+        process.tools["shell"] = shell
+        result = agent.run("tidy up")
+    assert len(agent.requests) == 1
+    assert result["final_response"] == (
+        "The model call was denied: sliphook cannot guard it:"
+        " Copilot reads and writes files by itself"
+    )
+
+
 # -- with observers alone
 
 

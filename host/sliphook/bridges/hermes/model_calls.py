@@ -13,7 +13,7 @@ from sliphook_sdk.protocol import Message
 
 from .apis import APIS
 from .apis.api import Json, ModelApi
-from .guarding import Guards, why_failed
+from .guarding import Guards, tools_run_elsewhere, why_failed
 from .run import CURRENT, FailedCall, Run
 
 _STOPPED: Final = Message(role="assistant", content="The turn was interrupted.")
@@ -57,6 +57,11 @@ class ModelCalls:
         if run is None:
             return next_call(request)
         api = APIS.get(api_mode)
+        # Hermes may have changed to another provider in the middle of the run
+        elsewhere = tools_run_elsewhere(run.agent)
+        if elsewhere is not None and self._guards.any("pre_tool_call"):
+            why = f"sliphook cannot guard it: {elsewhere}"
+            return _denied(run, api or APIS["chat_completions"], request, why)
         if run.turn.ended:
             _stop(run)
             if api is not None:
