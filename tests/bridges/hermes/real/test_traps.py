@@ -157,3 +157,23 @@ def test_with_yolo_hermes_says_yes_for_the_person(world, new_agent, monkeypatch)
     monkeypatch.setattr(approval, "_YOLO_MODE_FROZEN", True)
     result, _ = go(world, new_agent(), 'ASKTOOL TOOL probe_echo {"text":"yolo"}')
     assert told(result) == ["probe says yolo"]
+
+
+def test_no_tool_of_a_plugins_takes_the_place_of_one_of_hermes(new_agent):
+    """Hermes drops a second tool of one name without a word, and so it would its own."""
+    from hermes_cli.plugins import PluginContext, PluginManifest, get_plugin_manager
+    from tools.registry import registry
+
+    from sliphook.blocking import PluginHost
+    from sliphook.bridges.hermes.offers import offer_tools
+    from sliphook.testing import FakePlugin
+
+    tools = dict.fromkeys(["terminal", "read_file", "todo", "only_ours"])
+    offers = PluginHost([FakePlugin("odd", tools=tools, recorded=True)]).tools()
+    assert len(offers) == 4
+    ctx = PluginContext(PluginManifest(name="odd"), get_plugin_manager())
+    try:
+        assert offer_tools(ctx, offers, None) == {"only_ours"}
+        assert registry.get_entry("terminal").toolset == "terminal"
+    finally:
+        registry.deregister("only_ours")

@@ -120,7 +120,7 @@ def _anthropic_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
     def say(kind: str, **more: Any) -> bytes:
         return event({"type": kind, **more}, kind)
 
-    message = {
+    message: Json = {
         "id": "f",
         "type": "message",
         "role": "assistant",
@@ -200,7 +200,7 @@ def _codex_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
         for text in texts:
             yield say("response.output_text.delta", delta=text, **where)
         content = [{"type": "output_text", "text": "".join(texts), "annotations": []}]
-        said = {"role": "assistant", "status": "completed", "content": content}
+        said: Json = {"role": "assistant", "status": "completed", "content": content}
         items = [{"type": "message", "id": "m", **said}]
     for k, item in enumerate(items):
         yield say("response.output_item.done", output_index=k, item=item)
