@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.bridges.hermes.real.server import ScriptedServer
-from tests.bridges.hermes.real.world import TABLE, World
+from tests.bridges.hermes.real.world import TABLE, World, table
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +34,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
     server.stop()
     if os.environ.get("SLIPHOOK_HERMES_TABLE"):
-        rows = [json.dumps(row, ensure_ascii=False) for row in made.table]
-        TABLE.write_text("[\n" + ",\n".join(rows) + "\n]\n")
+        rows = {(one["where"], one["did"], one["when"]): one for one in table()}
+        rows |= {(one["where"], one["did"], one["when"]): one for one in made.table}
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows.values()]
+        TABLE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ def test_a_text_in_a_run(world, terminal, when):
     now = terminal.say("something else")
     stopped = world.wait("agent_loop_stopped", before)
     assert stopped["reason"] == "new_message"
-    assert world.wait("turn_end", before)["outcome"] == "interrupted"
+    assert world.wait("turn_end", before)["outcome"] == "interrupted", world.lines(before)
     wait_for_turns(world, before, 2)
     world.record("terminal", "a text", when, before, now)
     time.sleep(1)

@@ -32,6 +32,11 @@ DETAILS = {
 }
 
 
+def table() -> list[dict[str, Any]]:
+    """What was written before."""
+    return json.loads(TABLE.read_text()) if TABLE.exists() else []
+
+
 class World:
     """Attributes: home, server, `heard` is the probe's log."""
 
