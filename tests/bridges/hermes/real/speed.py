@@ -98,7 +98,7 @@ class Bench:
 @contextmanager
 def mounted(*paths: Path) -> Iterator[None]:
     """Hermes with a bridge to these plugins, and with nothing of Sliphook's behind it."""
-    from agent import conversation_loop
+    import agent.conversation_loop as conversation_loop
     from hermes_cli.plugins import PluginContext, PluginManifest, get_plugin_manager
     from run_agent import AIAgent
 

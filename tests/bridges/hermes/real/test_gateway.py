@@ -112,7 +112,7 @@ def test_what_a_person_says_in_a_run(world, gateway, said, when):
     if said == "never mind":
         # Hermes takes it up as the next turn
         give_up = time.monotonic() + WAIT_S
-        while sum(one["name"] == "turn_end" for one in world.lines(before)) < 2:
+        while sum(one["name"] == "turn_end" for one in world.own(before)) < 2:
             assert time.monotonic() < give_up
             time.sleep(0.02)
     if said == "/new":

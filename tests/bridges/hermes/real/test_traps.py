@@ -152,9 +152,7 @@ def test_an_interrupt_before_a_run_keeps_its_text(world, new_agent):
 
 
 def test_with_yolo_hermes_says_yes_for_the_person(world, new_agent, monkeypatch):
-    from tools import approval
-
-    monkeypatch.setattr(approval, "_YOLO_MODE_FROZEN", True)
+    monkeypatch.setattr("tools.approval._YOLO_MODE_FROZEN", True)
     result, _ = go(world, new_agent(), 'ASKTOOL TOOL probe_echo {"text":"yolo"}')
     assert told(result) == ["probe says yolo"]
 
@@ -165,15 +163,18 @@ def test_no_tool_of_a_plugins_takes_the_place_of_one_of_hermes(new_agent):
     from tools.registry import registry
 
     from sliphook.blocking import PluginHost
+    from sliphook.bridges.hermes.guarding import Guards
     from sliphook.bridges.hermes.offers import offer_tools
+    from sliphook.bridges.hermes.tool_calls import ToolCalls
     from sliphook.testing import FakePlugin
 
     tools = dict.fromkeys(["terminal", "read_file", "todo", "only_ours"])
-    offers = PluginHost([FakePlugin("odd", tools=tools, recorded=True)]).tools()
-    assert len(offers) == 4
+    host = PluginHost([FakePlugin("odd", tools=tools, recorded=True)])
+    calls = ToolCalls(lambda: host, Guards((), lambda: host), set())
+    assert len(host.tools()) == 4
     ctx = PluginContext(PluginManifest(name="odd"), get_plugin_manager())
     try:
-        assert offer_tools(ctx, offers, None) == {"only_ours"}
+        assert offer_tools(ctx, host.tools(), calls) == {"only_ours"}
         assert registry.get_entry("terminal").toolset == "terminal"
     finally:
         registry.deregister("only_ours")

@@ -85,24 +85,32 @@ class World:
             return []
         return [json.loads(line) for line in self.heard.read_text().splitlines()][since:]
 
+    def own(self, since: int) -> list[dict[str, Any]]:
+        """Those of the user's sessions: Hermes looks back at one every ten turns, beside it."""
+        return [
+            one
+            for one in self.lines(since)
+            if not str(one.get("session_id", "")).endswith("/review")
+        ]
+
     def wait(self, name: str, since: int) -> dict[str, Any]:
         give_up = time.monotonic() + WAIT_S
         while time.monotonic() < give_up:
-            for line in self.lines(since):
+            for line in self.own(since):
                 if line["name"] == name:
                     return line
             time.sleep(0.01)
-        raise AssertionError(f"no {name} in {[one['name'] for one in self.lines(since)]}")
+        raise AssertionError(f"no {name} in {[one['name'] for one in self.own(since)]}")
 
     def story(self, since: int) -> list[str]:
         """The names in the order of `seq`, without what tells of tools and plugins."""
-        told = [one for one in self.lines(since) if "seq" in one and one["name"] != "notification"]
+        told = [one for one in self.own(since) if "seq" in one and one["name"] != "notification"]
         return [one["name"] for one in sorted(told, key=lambda one: one["seq"])]
 
     def record(self, where: str, did: str, when: str, since: int, now: float) -> None:
         """Keep what was heard from `now` on, up to the beginning of the next turn."""
         heard: list[tuple[str, int]] = []
-        for one in self.lines(since):
+        for one in self.own(since):
             if one["t"] < now or one["name"] not in DETAILS:
                 continue
             detail = one.get(DETAILS[one["name"]] or "")
