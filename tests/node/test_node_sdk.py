@@ -64,7 +64,7 @@ TESTS = sorted((SDK / "test").glob("*.test.js"))
 
 
 def test_it_has_tests() -> None:
-    assert len(TESTS) == 8
+    assert len(TESTS) == 9
 
 
 @needs_node

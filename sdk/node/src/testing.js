@@ -11,6 +11,7 @@
 //       assert.equal(answer.decision, "deny");
 //     });
 
+import { JumpingClock } from "./clock.js";
 import { HostRefused, NotConnected } from "./errors.js";
 import { hint } from "./nearest.js";
 import { Call } from "./peer.js";
@@ -50,12 +51,13 @@ export class CallCancelled extends Error {
  * `plugin.run()` does nothing.
  */
 export async function harness(plugin, options = {}) {
-  const { config = {}, dataDir = ".", granted = USES, cwd, person } = options;
+  const { config = {}, dataDir = ".", granted = USES, cwd, person, jumps = false } = options;
   const played = new Harness(
     plugin instanceof Plugin ? plugin : await load(plugin),
     granted,
     cwd,
     person,
+    jumps,
   );
   played.manifest = await played.start(config, dataDir);
   return played;
@@ -79,11 +81,15 @@ class Harness {
   #seq = 0;
   #closed = false;
   #common;
+  #clock;
+  #report;
   #settled = new Map(); // by call: the functions that settle its promise
   sent = [];
   logs = [];
+  progress = [];
 
-  constructor(plugin, granted, cwd, person) {
+  constructor(plugin, granted, cwd, person, jumps) {
+    this.#clock = jumps ? new JumpingClock() : undefined;
     this.#person = person;
     this.plugin = plugin;
     this.#common = cwd === undefined ? {} : { cwd };
@@ -100,15 +106,15 @@ class Harness {
 
   /**
    * Ask the plugin, as the host does when it fires a hook. Null if the plugin abstains, or if no
-   * `match` of it fits. `cancelAfterMs` cancels the request if it is not answered by then.
+   * `match` of it fits.
    */
-  async fire(name, fields = {}, { cancelAfterMs } = {}) {
-    const params = this.#params(name, fields);
+  async fire(name, fields = {}, ends = {}) {
+    const params = this.#params(name, fields, ends);
     const handlers = this.plugin.hooks.filter((handler) => handler.name === name && handler.asked);
     if (!handlers.length)
       throw new Error(`${this.plugin.name} has no handler for the hook ${name}`);
     if (!handlers.some((handler) => handler.fits(params))) return null;
-    const answer = await this.#ask(`hook/${name}`, params, cancelAfterMs);
+    const answer = await this.#ask(`hook/${name}`, params, ends);
     const grants = this.plugin.uses.includes("route") && this.#granted.includes("route");
     if (answer?.replace?.route !== undefined && !grants)
       throw new PluginError(`replace({ route }) needs uses: ["route"], and the user's grant`);
@@ -121,10 +127,11 @@ class Harness {
     if (!this.manifest.subscriptions.some((subscription) => subscription.event === name)) {
       throw new Error(`${this.plugin.name} has no handler for ${name}`);
     }
-    await this.#untilDone(async () => {
+    const work = async () => {
       this.#service.take(new Call(undefined, `event/${name}`, params));
       await this.#service.idle();
-    });
+    };
+    await this.#untilDone(async () => await this.#timed(work));
   }
 
   /** End the plugin, as the host does: `onShutdown` is called. Throws PluginError if it threw. */
@@ -136,21 +143,18 @@ class Harness {
   }
 
   /** Call a tool as a model does. If it throws, `is_error` is true and the content says why. */
-  async callTool(name, args = {}, { sessionId = "s-1", cancelAfterMs } = {}) {
-    return await this.#ask(
-      "tool/call",
-      this.#params("tool/call", { name, arguments: args, session_id: sessionId }),
-      cancelAfterMs,
-    );
+  async callTool(name, args = {}, { sessionId = "s-1", ...ends } = {}) {
+    const fields = { name, arguments: args, session_id: sessionId };
+    return await this.#ask("tool/call", this.#params("tool/call", fields, ends), ends);
   }
 
   /** Run a slash command; the result is the text for the user. */
-  async runCommand(name, text = "", { cancelAfterMs } = {}) {
-    const params = this.#params("command/run", { name, arguments: text });
-    return (await this.#ask("command/run", params, cancelAfterMs)).text;
+  async runCommand(name, text = "", ends = {}) {
+    const params = this.#params("command/run", { name, arguments: text }, ends);
+    return (await this.#ask("command/run", params, ends)).text;
   }
 
-  #params(name, fields) {
+  #params(name, fields, { timeoutS } = {}) {
     const sample = SAMPLES[name];
     if (sample === undefined)
       throw new TypeError(
@@ -163,14 +167,34 @@ class Harness {
         );
     }
     this.#seq += 1;
-    return JSON.parse(JSON.stringify({ ...sample, seq: this.#seq, ...this.#common, ...fields }));
+    const within = timeoutS === undefined ? {} : { timeout_s: timeoutS };
+    const params = { ...sample, seq: this.#seq, ...this.#common, ...within, ...fields };
+    return JSON.parse(JSON.stringify(params));
   }
 
-  async #ask(method, params, cancelAfterMs) {
+  async #ask(method, params, ends = {}) {
+    return await this.#timed(async () => await this.#settle(method, params, ends));
+  }
+
+  /** Do the work on the clock that jumps, if there is one. */
+  #timed(work) {
+    return this.#clock === undefined ? work() : this.#clock.run(work);
+  }
+
+  async #settle(method, params, { cancelAfterMs, cancelWhen, timeoutS }) {
     this.#seq += 1;
     const call = new Call(this.#seq, method, params);
-    const timer =
-      cancelAfterMs === undefined ? undefined : setTimeout(() => call.cancel(), cancelAfterMs);
+    let late = "";
+    const cancel = () => call.cancel();
+    const alarms = [
+      cancelAfterMs !== undefined && setTimeout(cancel, cancelAfterMs),
+      timeoutS !== undefined &&
+        setTimeout(() => {
+          late = `, since its ${timeoutS} s were over`;
+          cancel();
+        }, timeoutS * 1000),
+    ].filter(Boolean);
+    this.#report = (progress) => cancelWhen?.(progress) && cancel();
     try {
       const answer = await new Promise((resolve, reject) => {
         this.#settled.set(call, { resolve, reject });
@@ -180,9 +204,10 @@ class Harness {
       return answer;
     } catch (error) {
       if (!call.cancelled || error instanceof CallCancelled) throw error;
-      throw new CallCancelled(`${method} was cancelled`);
+      throw new CallCancelled(`${method} was cancelled${late}`);
     } finally {
-      clearTimeout(timer);
+      alarms.forEach((alarm) => clearTimeout(alarm));
+      this.#report = undefined;
       this.#throwMisfit();
     }
   }
@@ -223,7 +248,12 @@ class Harness {
         this.#settled
           .get(call)
           .reject(new PluginError(error.message, { cause: error.cause ?? error })),
-      notify: (method, params) => this.sent.push({ method, params }),
+      notify: (method, params) => {
+        this.sent.push({ method, params });
+        if (method !== "$/progress") return;
+        this.progress.push(params);
+        this.#report?.(params);
+      },
       log: (level, message, fields) => this.logs.push({ level, message, fields }),
       close: () => {
         this.#closed = true;

@@ -26,12 +26,26 @@ export interface HarnessOptions {
    * TypeError of the call. Nobody can be asked if left out
    */
   person?: (question: AskParams) => unknown;
+  /**
+   * time jumps on where a handler only waits for timers; while a call runs, the timers and
+   * `performance.now()` of the process are the harness's
+   */
+  jumps?: boolean;
+}
+
+/** What cancels a call. */
+export interface Ends {
+  /** milliseconds from its begin, as a user who interrupts */
+  cancelAfterMs?: number;
+  /** gets each report of its progress, and says whether that is the moment */
+  cancelWhen?: (progress: { message?: string; fraction?: number; text?: string }) => boolean;
+  /** how long the host waits: `ctx.deadline` is then, and the call is cancelled */
+  timeoutS?: number;
 }
 
 /**
- * Plays the host to one plugin. Fields of a payload that are left out get sample values. A call is
- * cancelled `cancelAfterMs` after it began, if it is not answered by then; it throws CallCancelled
- * when its handler has come back.
+ * Plays the host to one plugin. Fields of a payload that are left out get sample values. A call that
+ * is cancelled throws CallCancelled when its handler has come back.
  */
 export interface Harness {
   readonly plugin: Plugin<any, any>;
@@ -39,12 +53,14 @@ export interface Harness {
   readonly manifest: Manifest;
   /** the messages that the plugin sent to the host, in order; its log is in `logs` */
   readonly sent: { method: string; params: Record<string, any> }[];
+  /** what handlers have reported with `ctx.progress` and `ctx.say`; `sent` has it too */
+  readonly progress: { id: number; message?: string; fraction?: number; text?: string }[];
   readonly logs: { level: string; message: string; fields?: Record<string, any> }[];
   /** Ask the plugin; null if it abstains or no `match` of it fits. Throws PluginError. */
   fire<N extends HookName>(
     name: N,
     fields?: Partial<Payloads[N]>,
-    options?: { cancelAfterMs?: number },
+    ends?: Ends,
   ): Promise<Answer | null>;
   /** Tell the plugin of an event, or of a hook as after an interrupt. Throws PluginError. */
   tell<N extends HookName | EventName>(name: N, fields?: Partial<Payloads[N]>): Promise<void>;
@@ -52,10 +68,10 @@ export interface Harness {
   callTool(
     name: string,
     args?: Record<string, unknown>,
-    options?: { sessionId?: string; cancelAfterMs?: number },
+    options?: Ends & { sessionId?: string },
   ): Promise<ToolResult>;
   /** Run a slash command; the result is the text for the user. Throws PluginError. */
-  runCommand(name: string, text?: string, options?: { cancelAfterMs?: number }): Promise<string>;
+  runCommand(name: string, text?: string, ends?: Ends): Promise<string>;
   /** End the plugin, as the host does: `onShutdown` is called. Throws PluginError if it threw. */
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from sliphook_sdk.wire.waiting import settled
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .running import Command
+
+THREAD: Final = "ctx.run"
+"""The name of the threads that wait for commands."""
 
 
 async def run_in_thread(command: Command, tell: Callable[[str], object]) -> CommandResult:
@@ -37,7 +40,7 @@ async def run_in_thread(command: Command, tell: Callable[[str], object]) -> Comm
         except BaseException as exc:
             ended.set_exception(exc)
 
-    threading.Thread(target=work, daemon=True).start()
+    threading.Thread(target=work, name=THREAD, daemon=True).start()
     try:
         await settled(ended)
     finally:

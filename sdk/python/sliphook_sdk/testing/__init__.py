@@ -12,7 +12,8 @@ Example:
 
 from __future__ import annotations
 
-from .harness import CallCancelled, Harness, PluginError
+from .harness import Harness
 from .loading import load_plugin
+from .running import CallCancelled, PluginError
 
 __all__ = ["CallCancelled", "Harness", "PluginError", "load_plugin"]

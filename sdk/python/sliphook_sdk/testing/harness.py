@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -17,6 +16,7 @@ from sliphook_sdk.protocol import (
     LogParams,
     Manifest,
     Payload,
+    ProgressParams,
     ToolCallParams,
     ToolResult,
     Uses,
@@ -25,10 +25,10 @@ from sliphook_sdk.protocol import (
 )
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.service import Invocation, Service
-from sliphook_sdk.wire.call import Call
 
+from .clock import ClockCall
 from .link import HarnessLink
-from .loop import LoopThread
+from .running import Ends, PluginError, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -37,17 +37,6 @@ if TYPE_CHECKING:
 
     from sliphook_sdk.plugin import Plugin
     from sliphook_sdk.protocol.catalogue import EventName, HookName
-
-
-class PluginError(AssertionError):
-    """The plugin would have answered with an error.
-
-    The message is what the host would have read; the handler's exception is the cause.
-    """
-
-
-class CallCancelled(Exception):
-    """The call was cancelled, as the test has asked; what the handler returned is dropped."""
 
 
 class Harness:
@@ -61,6 +50,7 @@ class Harness:
         plugin: the plugin.
         sent: the method and params of each message that the plugin sent to the host, in order.
         logs: the lines of the plugin's log; they are not in `sent`.
+        progress: what handlers have reported with `ctx.progress` and `ctx.say`; `sent` has it too.
     """
 
     def __init__(
@@ -72,6 +62,7 @@ class Harness:
         granted: Collection[Uses] = get_args(Uses),
         cwd: Path | str | None = None,
         person: Callable[[AskParams], object] | None = None,
+        jumps: bool = False,
     ) -> None:
         """Initialize the plugin, as the host does at its start: `on_start` is called.
 
@@ -84,6 +75,9 @@ class Harness:
             person: answers what the plugin asks (`host/ask`): gets the question, returns the
                 answer, or None to decline. An answer that does not fit the question's schema is a
                 ValueError of the call. If it is None, no one can be asked.
+            jumps: time jumps on where a handler only waits: in `ctx.wait`, in `time.sleep`, and
+                where all tasks wait, as in `asyncio.sleep`. `time.monotonic()` tells that time
+                while a call runs.
 
         Raises:
             PluginError: `on_start` raised.
@@ -92,14 +86,15 @@ class Harness:
         self.sent: list[tuple[str, msgspec.Struct]] = []
         self.logs: list[LogParams] = []
         self._link = HarnessLink(self.sent, self.logs, granted, person)
+        self.progress = self._link.progress
         self._service = Service(plugin, self._link)
-        self._loop = LoopThread()
+        self._runner = Runner(self._service, self._link, jumps=jumps)
         self._seq = 0
         self._common = {} if cwd is None else {"cwd": str(cwd)}
         params = example_of(InitializeParams)
         params["plugin"] = {"name": plugin.name, "data_dir": str(data_dir), "config": config or {}}
         call = _call("initialize", params, 1)
-        self._manifest: Manifest = self._run(self._service.initialize(call))
+        self._manifest: Manifest = self._runner.run(self._service.initialize(call))
         self._service.runtime.introduced()
 
     def __enter__(self) -> Harness:
@@ -122,9 +117,9 @@ class Harness:
         before = len(self.logs)
         try:
             call = _call("shutdown", {}, None)
-            self._run(self._service.shutdown(call, limits.SHUTDOWN_TIMEOUT_S))
+            self._runner.run(self._service.shutdown(call, limits.SHUTDOWN_TIMEOUT_S))
         finally:
-            self._loop.close()
+            self._runner.close()
         for line in self.logs[before:]:
             if line.level == "error" and "where" in (line.fields or {}):
                 raise PluginError(line.message)
@@ -134,13 +129,21 @@ class Harness:
         return self._manifest
 
     def fire(
-        self, name: HookName, *, cancel_after: float | None = None, **fields: Any
+        self,
+        name: HookName,
+        *,
+        cancel_after: float | None = None,
+        cancel_when: Callable[[ProgressParams], bool] | None = None,
+        timeout_s: float | None = None,
+        **fields: Any,
     ) -> Answer | None:
         """Ask the plugin, as the host does when it fires a hook.
 
         Args:
             name: the hook.
-            cancel_after: cancel the request after so many seconds, if it is not answered by then.
+            cancel_after: as in `call_tool`.
+            cancel_when: as in `call_tool`.
+            timeout_s: as in `call_tool`.
             fields: some fields of its payload; the others are filled with sample values.
 
         Returns:
@@ -152,13 +155,15 @@ class Harness:
             ValueError: there is no such hook or field.
             LookupError: the plugin has no handler for the hook.
         """
-        call = self._call(f"hook/{name}", _payload(name), fields)
+        call = self._call(f"hook/{name}", _payload(name), fields, timeout_s)
         handlers = self._service.entries.get(name)
         if handlers is None or not handlers.can_be_asked:
             raise LookupError(f"{self.plugin.name} has no handler for the hook {name}")
         if not handlers.would_be_asked(handlers.decoder.decode(call.params)):
             return None
-        answer: Answer | None = self._run(self._service.hook(handlers, call), cancel_after)
+        answer: Answer | None = self._runner.run(
+            self._service.hook(handlers, call), Ends(cancel_after, cancel_when, timeout_s)
+        )
         routes = answer is not None and "route" in (answer.replace or {})
         if routes and not self._link.grants("route", self._manifest):
             raise PluginError("replace(route=...) needs uses=['route'], and the user's grant")
@@ -184,7 +189,7 @@ class Harness:
             raise LookupError(f"{self.plugin.name} has no handler for {name}")
         payload, invocations = self._service.event(handlers, call)
         for invocation in invocations:
-            self._run(invocation)
+            self._runner.run(invocation)
         self._service.event_done(handlers, payload)
 
     def call_tool(
@@ -194,6 +199,8 @@ class Harness:
         *,
         session_id: str = "s-1",
         cancel_after: float | None = None,
+        cancel_when: Callable[[ProgressParams], bool] | None = None,
+        timeout_s: float | None = None,
         **arguments: Any,
     ) -> ToolResult:
         """Call a tool as a model does.
@@ -201,7 +208,10 @@ class Harness:
         Args:
             name: the tool.
             session_id: the session that the call belongs to.
-            cancel_after: cancel the call after so many seconds, if it is not answered by then.
+            cancel_after: cancel the call after so many seconds, as the user's interrupt does.
+            cancel_when: cancel it at the report of progress for which this is true.
+            timeout_s: how long the host waits: `ctx.deadline` is then, and the call is cancelled.
+                If None, the deadline is a sample and nothing comes of it.
             arguments: the model's.
 
         Returns:
@@ -213,30 +223,45 @@ class Harness:
             LookupError: the plugin has no such tool.
         """
         fields = {"name": name, "arguments": arguments, "session_id": session_id}
-        result: ToolResult = self._answer(
-            self._service.tool, self._call("tool/call", ToolCallParams, fields), cancel_after
-        )
+        call = self._call("tool/call", ToolCallParams, fields, timeout_s)
+        ends = Ends(cancel_after, cancel_when, timeout_s)
+        result: ToolResult = self._answer(self._service.tool, call, ends)
         return result
 
-    def run_command(self, name: str, arguments: str = "") -> str:
-        """Run a slash command.
+    def run_command(
+        self,
+        name: str,
+        arguments: str = "",
+        *,
+        cancel_after: float | None = None,
+        cancel_when: Callable[[ProgressParams], bool] | None = None,
+        timeout_s: float | None = None,
+    ) -> str:
+        """Run a slash command. For what ends it see `call_tool`.
 
         Returns:
             The text for the user.
 
         Raises:
             PluginError: the handler raised.
+            CallCancelled: it was cancelled, and the handler has come back.
             LookupError: the plugin has no such command.
         """
         fields = {"name": name, "arguments": arguments}
-        return str(
-            self._answer(
-                self._service.command, self._call("command/run", CommandRunParams, fields)
-            ).text
-        )
+        call = self._call("command/run", CommandRunParams, fields, timeout_s)
+        ends = Ends(cancel_after, cancel_when, timeout_s)
+        return str(self._answer(self._service.command, call, ends).text)
 
-    def _call(self, method: str, params: type[Payload], fields: dict[str, Any]) -> Call:
+    def _call(
+        self,
+        method: str,
+        params: type[Payload],
+        fields: dict[str, Any],
+        timeout_s: float | None = None,
+    ) -> ClockCall:
         samples = example_of(params)
+        if timeout_s is not None:
+            fields = {"timeout_s": timeout_s, **fields}
         for name in fields:
             if name not in samples:
                 close = nearest(name, list(samples))
@@ -257,45 +282,19 @@ class Harness:
 
     def _answer(
         self,
-        prepare: Callable[[Call], Invocation | ToolResult],
-        call: Call,
-        cancel_after: float | None = None,
+        prepare: Callable[[ClockCall], Invocation | ToolResult],
+        call: ClockCall,
+        ends: Ends,
     ) -> Any:
         try:
             ready = prepare(call)
         except RpcError as exc:
             raise LookupError(f"{self.plugin.name}: {exc.message}") from None
-        return self._run(ready, cancel_after)
-
-    def _run(self, ready: Any, cancel_after: float | None = None) -> Any:
-        if not isinstance(ready, Invocation):
-            return ready
-        call = ready.call
-        timer = None if cancel_after is None else threading.Timer(cancel_after, call.cancel)
-        try:
-            if timer is not None:
-                timer.start()
-            if ready.handler.is_async:
-                answer = self._loop.run(self._service.run_cancellable(ready))
-            else:
-                answer = self._service.run(ready)
-        except RpcError as exc:
-            if call.cancelled:
-                raise CallCancelled(f"{ready.handler.name} was cancelled") from None
-            raise PluginError(exc.message) from exc.__context__
-        finally:
-            if timer is not None:
-                timer.cancel()
-            misfit, self._link.misfit = self._link.misfit, None
-            if misfit is not None:
-                raise misfit
-        if call.cancelled:
-            raise CallCancelled(f"{ready.handler.name} was cancelled, and answered all the same")
-        return answer
+        return self._runner.run(ready, ends)
 
 
-def _call(method: str, params: dict[str, Any], request_id: int | None) -> Call:
-    return Call(request_id, method, msgspec.Raw(msgspec.json.encode(params)))
+def _call(method: str, params: dict[str, Any], request_id: int | None) -> ClockCall:
+    return ClockCall(request_id, method, msgspec.Raw(msgspec.json.encode(params)))
 
 
 def _payload(name: str) -> type[Payload]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from sliphook_sdk.errors import HostRefused
-from sliphook_sdk.protocol import METHOD_BY_NAME, AskParams, ErrorCode, LogParams
+from sliphook_sdk.protocol import METHOD_BY_NAME, AskParams, ErrorCode, LogParams, ProgressParams
 
 from .person import why_no_answer
 
@@ -30,6 +30,8 @@ class HarnessLink:
 
     Attributes:
         misfit: what `person` has answered that is no answer; the test is at fault.
+        progress: what handlers have reported.
+        report: called with each report of the call that runs, or None.
 
     Args:
         sent: gets the method and params of each message but lines of the log.
@@ -50,6 +52,8 @@ class HarnessLink:
         self._granted = granted
         self._person = person
         self.misfit: ValueError | None = None
+        self.progress: list[ProgressParams] = []
+        self.report: Callable[[ProgressParams], object] | None = None
 
     def grants(self, use: Uses, manifest: Manifest) -> bool:
         """The plugin asks for it, and the user grants it."""
@@ -59,8 +63,12 @@ class HarnessLink:
         """See `HostLink`."""
         if isinstance(params, LogParams):
             self._logs.append(params)
-        else:
-            self._sent.append((method, params))
+            return
+        self._sent.append((method, params))
+        if isinstance(params, ProgressParams):
+            self.progress.append(params)
+            if self.report is not None:
+                self.report(params)
 
     def check(self, method: str, *, blocks: bool) -> None:
         """Every request can be made, in an event loop too."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from .clock import Clock
+
 
 class LoopThread:
     """Runs coroutines in a thread; the tasks that they leave run on between them.
@@ -17,18 +19,25 @@ class LoopThread:
     It ends by `close`, or when it is dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._close: Callable[[], object] = _nothing
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to its end, and return what it does. The calling thread waits."""
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            self._loop = self._clock.event_loop()
             thread = threading.Thread(target=_serve, args=(self._loop,), daemon=True)
             thread.start()
             self._close = weakref.finalize(self, _end, self._loop, thread)
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        work = self._awaited(coroutine)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        # left in the loop: no time passes between the end and this thread's hearing of it
+        with self._clock.awaiting():
+            return await coroutine
 
     def close(self) -> None:
         """Cancel the tasks that run, and end the thread."""
