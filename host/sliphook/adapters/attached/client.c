@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -217,14 +218,14 @@ static int started(const char *parent) {
 static struct bytes exchanged(int fd, struct bytes in, const char *parent) {
   char head[512];
   int size = snprintf(head, sizeof head, "sliphook %d %s %s %s %s %zu\n", VERSION, agent, event, parent, closed ? "closed" : "open", in.size);
-  struct bytes parts[2] = { { head, size, 0 }, in };
-  for (int i = 0; i < 2; i++)
-    while (parts[i].size) {
-      ssize_t done = write(fd, parts[i].at, parts[i].size);
-      if (done >= 0) parts[i].at += done, parts[i].size -= done;
-      else if (errno == EAGAIN) await_fd(fd, POLLOUT);
-      else if (errno != EINTR) return (struct bytes){ 0 };
-    }
+  struct iovec parts[2] = { { head, size }, { in.at, in.size } };
+  for (int i = 0; i < 2;) { /* in one piece, if it fits: the daemon wakes once */
+    ssize_t done = writev(fd, parts + i, 2 - i);
+    if (done < 0 && errno == EAGAIN) await_fd(fd, POLLOUT);
+    else if (done < 0 && errno != EINTR) return (struct bytes){ 0 };
+    for (; i < 2 && done >= (ssize_t)parts[i].iov_len; i++) done -= parts[i].iov_len;
+    if (i < 2 && done > 0) parts[i].iov_base = (char *)parts[i].iov_base + done, parts[i].iov_len -= done;
+  }
   shutdown(fd, SHUT_WR);
   struct bytes reply = read_all(fd, MAX_REPLY);
   close(fd);

@@ -14,6 +14,7 @@ import trio
 from sliphook import Interruption, PluginHost, Session, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
+from sliphook.adapters.dialects.subscribed import context_events
 from sliphook.adapters.dialects.told import (
     BatchDone,
     ElicitationAnswered,
@@ -59,6 +60,7 @@ class Room:
     def __init__(self, dialect: Dialect, host: PluginHost, nursery: trio.Nursery) -> None:
         self._dialect = dialect
         self._host = host
+        self._context_events = context_events(dialect)
         self._nursery = nursery
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
@@ -88,7 +90,8 @@ class Room:
         answer = await self._take(told)
         if isinstance(told, SessionEnded):
             return answer
-        if self._takes_context(told) and answer.denied is None and self._session is not None:
+        takes = told.event in self._context_events and not isinstance(told, BatchDone)
+        if takes and answer.denied is None and self._session is not None:
             injected = tuple(one.labelled() for one in self._session.value.take_injected())
             answer = msgspec.structs.replace(answer, context=(*answer.context, *injected))
         message = "\n".join(self._notices) or None
@@ -160,27 +163,31 @@ class Room:
         return HookAnswer(context=tuple(one.labelled() for one in await session.ready()))
 
     async def _ensure_session(self, told: Happening) -> Session:
-        async with self._opening:
-            if self._session is None:
-                # a session of which nothing was told goes on: its daemon was killed, or is new
-                source: Any = "resume"
-                if isinstance(told, SessionStarted) and told.source != "compacted":
-                    source = told.source
-                meta: dict[str, Any] = {"agent": self._dialect.name}
-                for name in ("transcript_path", "permission_mode"):
-                    if (value := getattr(told, name)) is not None:
-                        meta[name] = value
-                block = self._host.session(
-                    session_key=f"{self._dialect.name}:{told.session_id}",
-                    platform=self._dialect.name,
-                    cwd=told.cwd,
-                    model=told.model,
-                    source=source,
-                    meta=meta,
-                    on_interrupt=self._interrupted,
-                )
-                self._session = await hold(self._nursery, block)
-            return self._session.value
+        if self._session is None:
+            async with self._opening:
+                # another hook may have opened it meanwhile
+                self._session = self._session or await self._open_session(told)
+        return self._session.value
+
+    async def _open_session(self, told: Happening) -> Held[Session]:
+        # a session of which nothing was told goes on: its daemon was killed, or is new
+        source: Any = "resume"
+        if isinstance(told, SessionStarted) and told.source != "compacted":
+            source = told.source
+        meta: dict[str, Any] = {"agent": self._dialect.name}
+        for name in ("transcript_path", "permission_mode"):
+            if (value := getattr(told, name)) is not None:
+                meta[name] = value
+        block = self._host.session(
+            session_key=f"{self._dialect.name}:{told.session_id}",
+            platform=self._dialect.name,
+            cwd=told.cwd,
+            model=told.model,
+            source=source,
+            meta=meta,
+            on_interrupt=self._interrupted,
+        )
+        return await hold(self._nursery, block)
 
     async def end(self, reason: Any) -> None:
         """End the session; its open turn is interrupted."""
@@ -228,6 +235,8 @@ class Room:
                 if found is not None:
                     return found
         session = await self._ensure_session(told)
+        if self._turn is not None and not self._turn.value.ended:
+            return self._turn.value
         async with self._opening:
             if self._turn is not None and not self._turn.value.ended:
                 return self._turn.value
@@ -334,12 +343,3 @@ class Room:
         transcript = self._dialect.transcript
         found = transcript.of_session(told.session_id) if transcript is not None else None
         return str(Path.home() / found) if found is not None else None
-
-    def _takes_context(self, told: Happening) -> bool:
-        entries = ("session_start", "user_prompt_submit", "post_tool_call", "subagent_start")
-        return any(
-            told.event in entry.theirs
-            and "context" in entry.answers
-            and entry.answers["context"].how != "impossible"
-            for entry in (self._dialect.entry(name) for name in entries)
-        ) and not isinstance(told, BatchDone)

@@ -1,4 +1,8 @@
-"""The socket of one agent session: peers of the same user, one request a connection, bounded."""
+"""The socket of one agent session: peers of the same user, one request a connection, bounded.
+
+What can be done at once is done without a checkpoint: a hook waits, and each costs a pass of the
+event loop.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 import trio
 
@@ -27,7 +32,9 @@ MOST_LARGE: Final = 4
 _LARGE_BYTES: Final = 256 * 1024
 _READ_S: Final = 20.0
 _WRITE_S: Final = 20.0
-_CHUNK: Final = 256 * 1024
+_CHUNK: Final = 64 * 1024
+
+T = TypeVar("T")
 
 Answer = Callable[[HookRequest, HookPayload | None], Awaitable[HookReply]]
 """From the request and its payload, None if it was no JSON, to the reply; never raises."""
@@ -50,7 +57,8 @@ class Service:
         replied: Callable[[HookRequest], None],
         other_version: Callable[[], None],
     ) -> None:
-        self._listener = trio.socket.from_stdlib_socket(listener)
+        listener.setblocking(False)
+        self._listener = listener
         self._answer = answer
         self._replied = replied
         self._other_version = other_version
@@ -71,27 +79,32 @@ class Service:
     async def _accept(self, nursery: trio.Nursery) -> None:
         with self._listener:
             while True:
-                await self._room.acquire_on_behalf_of(token := object())
+                token = object()
                 try:
-                    peer, _ = await self._listener.accept()
+                    self._room.acquire_on_behalf_of_nowait(token)
+                except trio.WouldBlock:
+                    await self._room.acquire_on_behalf_of(token)
+                try:
+                    peer, _ = await _when_ready(self._listener, self._listener.accept)
                 except OSError as error:
                     # no descriptors, or the peer has gone already
                     self._room.release_on_behalf_of(token)
                     _log.warning("a client could not be taken: %s", error)
                     await trio.sleep(0.05)
                     continue
+                peer.setblocking(False)
                 nursery.start_soon(self._take, peer, token)
 
-    async def _take(self, peer: trio.socket.SocketType, token: object) -> None:
+    async def _take(self, peer: socket.socket, token: object) -> None:
         try:
             with peer:
                 await self._serve(peer)
-        except (OSError, trio.BrokenResourceError) as error:
+        except OSError as error:
             _log.info("a client went away: %s", error)
         finally:
             self._room.release_on_behalf_of(token)
 
-    async def _serve(self, peer: trio.socket.SocketType) -> None:
+    async def _serve(self, peer: socket.socket) -> None:
         if not is_same_user(peer):
             _log.warning("a process of another user was turned away")
             return
@@ -119,15 +132,29 @@ class Service:
         with trio.move_on_after(_WRITE_S):
             view = memoryview(reply)
             while view:
-                view = view[await peer.send(view) :]
+                view = view[await _when_ready(peer, partial(peer.send, view), writes=True) :]
         self._replied(request)
 
 
-async def _read_head(peer: trio.socket.SocketType) -> tuple[HookRequest, bytes] | None:
+async def _when_ready(peer: socket.socket, do: Callable[[], T], *, writes: bool = False) -> T:
+    """Do it; wait before that if it would block."""
+    while True:
+        try:
+            return do()
+        except BlockingIOError:
+            pass
+        if writes:
+            await trio.lowlevel.wait_writable(peer)
+        else:
+            await trio.lowlevel.wait_readable(peer)
+
+
+async def _read_head(peer: socket.socket) -> tuple[HookRequest, bytes] | None:
     """The request, and what came of its body with it; None if it is none."""
+    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK))
     data = bytearray()
     while b"\n" not in data:
-        if len(data) > MAX_HEAD_BYTES or not (piece := await peer.recv(_CHUNK)):
+        if len(data) > MAX_HEAD_BYTES or not (piece := await receive()):
             _log.warning("a client said no request: %s", quote(bytes(data[:80]).decode("latin-1")))
             return None
         data += piece
@@ -139,16 +166,17 @@ async def _read_head(peer: trio.socket.SocketType) -> tuple[HookRequest, bytes] 
     return request, rest
 
 
-async def _read_body(peer: trio.socket.SocketType, begun: bytes, size: int) -> bytes | None:
+async def _read_body(peer: socket.socket, begun: bytes, size: int) -> bytes | None:
     """The whole body; None if it is not all there."""
+    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK))
     pieces, left = [begun], size - len(begun)
-    while left > 0 and (piece := await peer.recv(_CHUNK)):
+    while left > 0 and (piece := await receive()):
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces) if left == 0 else None
 
 
-def is_same_user(peer: trio.socket.SocketType) -> bool:
+def is_same_user(peer: socket.socket) -> bool:
     """Whether the process at the other end belongs to this process's user."""
     credentials = getattr(socket, "SO_PEERCRED", None)
     if credentials is None:
