@@ -15,6 +15,7 @@ from pathlib import Path
 import trio
 from rich.console import Console
 
+from .attached_hooks import attached_hooks
 from .footprint import command_line, memory, starts
 from .interrupts import interrupts
 from .many_at_once import at_once, long_session, told_to_many
@@ -31,6 +32,7 @@ PARTS: dict[str, Callable[[Workshop, Scale], Awaitable[list[Row | Skipped]]]] = 
     "memory": memory,
     "starts": starts,
     "help": command_line,
+    "attached": attached_hooks,
     "long": long_session,
 }
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -132,10 +132,8 @@ class Spawned:
 
     def write(self, stdin: bytes) -> None:
         """Write its stdin, which fits into a pipe, and close it."""
-        try:
+        with suppress(BrokenPipeError):  # it does not read
             os.write(self._into, stdin)
-        except BrokenPipeError:
-            pass  # it does not read
         os.close(self._into)
 
     def end(self) -> bytes:

@@ -37,7 +37,7 @@ async def memory(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
     bases: list[float] = []
     for index in range(scale.slow_starts):
         plugins.append(await _idle_kib(shop.python("sync", [f"sync-idle-{index}"])))
-        bases.append(_held_open_kib("import msgspec"))
+        bases.append(held_open_kib("import msgspec"))
     absolute = f"{measured(plugins).value / 1024:.1f} of {measured(bases).value / 1024:.1f} MiB"
     return [
         Row(of_host, measured(slopes), "KiB", 256),
@@ -73,7 +73,8 @@ async def _run(arguments: dict[str, object]) -> str:
     return str(arguments)
 
 
-def _held_open_kib(code: str) -> float:
+def held_open_kib(code: str) -> float:
+    """The memory of a fresh interpreter that has run this."""
     command = [sys.executable, "-c", f"{code}\nprint(flush=True)\ninput()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
@@ -166,8 +167,8 @@ async def command_line(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(scale.starts):
-        ours.append(_run_s([str(Path(sys.executable).with_name("sliphook")), "--help"]))
-        theirs.append(_run_s([sys.executable, "-c", "import trio"]))
+        ours.append(run_s([str(Path(sys.executable).with_name("sliphook")), "--help"]))
+        theirs.append(run_s([sys.executable, "-c", "import trio"]))
     absolute = f"{measured(ours).value * 1000:.0f} of {measured(theirs).value * 1000:.0f} ms"
     return [
         Row(
@@ -180,7 +181,8 @@ async def command_line(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
     ]
 
 
-def _run_s(command: Sequence[str]) -> float:
+def run_s(command: Sequence[str]) -> float:
+    """How long a program takes, in seconds."""
     start = perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     return perf_counter() - start

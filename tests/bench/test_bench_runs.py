@@ -35,6 +35,7 @@ ROWS = {
     "memory": 2,
     "starts": 2,
     "help": 1,
+    "attached": 8,
     "long": 2,
 }
 
