@@ -112,6 +112,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         list[str] | None,
         doc("the installed plugins that run there; if it is left out, all", ["guard"]),
     ] = None
+    one_daemon: Annotated[
+        bool,
+        doc("one daemon, and one process of each plugin, for all sessions of the agent", False),
+    ] = False
     idle_s: Annotated[
         float, doc("seconds without a hook after which the session's plugins are ended", 43200.0)
     ] = 43200.0

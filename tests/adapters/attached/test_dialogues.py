@@ -199,6 +199,7 @@ def test_an_interrupt_that_a_result_tells(
     agent.hook("BeforeTool", closed=True, **said)
     response = {"llmContent": "Command was cancelled by user before it could complete."}
     agent.hook("AfterTool", **said, tool_response=response)
+    wait_for(lambda: "turn_end" in guard.names())
     assert guard.names()[-3:] == ["agent_loop_stopped", "post_tool_call", "turn_end"]
     assert guard.params("event/turn_end")[0]["outcome"] == "interrupted"
 

@@ -28,12 +28,12 @@ def main(words: list[str]) -> int:
     if claimed is None:
         return 0
     try:
-        return _serve(agent, claimed, pid)
+        return _serve(agent, claimed)
     finally:
         claimed.drop()
 
 
-def _serve(agent: str, claimed: Claim, pid: int | None) -> int:
+def _serve(agent: str, claimed: Claim) -> int:
     import logging
 
     import trio
@@ -55,9 +55,11 @@ def _serve(agent: str, claimed: Claim, pid: int | None) -> int:
     except (KeyError, OSError, SliphookError) as error:
         logging.getLogger(__name__).error("cannot serve %s: %s", agent, error)
         return 1
-    forbid_dumps()
     chosen = settings.agents.get(agent, AgentSettings())
-    trio.run(Daemon(dialect, claimed, installed, chosen, pid).run)
+    if chosen.one_daemon and not claimed.widen(agent):
+        return 0
+    forbid_dumps()
+    trio.run(Daemon(dialect, claimed, installed, chosen).run)
     return 0
 
 

@@ -1,10 +1,10 @@
-"""The daemon of one session of another agent: our host, its plugins, and when all that ends."""
+"""The daemon: our host with its plugins, and the sessions of another agent that it serves."""
 
 from __future__ import annotations
 
 import logging
 import signal
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 import trio
@@ -12,88 +12,64 @@ import trio
 from sliphook import PluginHost
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.adapters.dialects.dialect import Dialect
-from sliphook.adapters.dialects.told import Misread, SessionEnded, ToolDone
+from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.installed import Installed
 from sliphook.quoting import quote
 from sliphook.settings import AgentSettings
 
+from .agent_session import AgentSession
 from .calls import ask_agent
-from .gaps import gone, watch_transcript
 from .payload import HookPayload
-from .rendezvous import RESET_S, Claim, offer_next, withdraw_offer
+from .rendezvous import Claim, agent_of
 from .request import PLUGINS_S, HookRequest
-from .rooms import Room
-from .service import Service
+from .service import Answered, Service
 
 _log = logging.getLogger(__name__)
 
-EndReason = Literal["exit", "reset", "signal", "shutdown"]
+MOST_SESSIONS: Final = 256
 _PLUGINS_START_S: Final = 5.0
+_FIRST_S: Final = 60.0
+"""How long a daemon waits for the first hook."""
 
 
 class Daemon:
-    """One agent session.
+    """Serves one session, and all others that are led to its socket.
 
     Args:
         dialect: the agent's.
         claim: where it listens.
         installed: the plugins.
         settings: for this agent.
-        agent_pid: the agent's process; None if it is not known.
     """
 
     def __init__(
-        self,
-        dialect: Dialect,
-        claim: Claim,
-        installed: Installed,
-        settings: AgentSettings,
-        agent_pid: int | None,
+        self, dialect: Dialect, claim: Claim, installed: Installed, settings: AgentSettings
     ) -> None:
         self._dialect = dialect
         self._claim = claim
         self._installed = installed
         self._settings = settings
-        self._agent_pid = agent_pid
-        self._room: Room | None = None
+        self._sessions: dict[str, AgentSession] = {}
+        self._opening = trio.Lock()
         self._over = trio.Event()
-        self._reason: EndReason = "exit"
-        self._reset_until_s: float | None = None
-        self._last_s = 0.0
-        self._service = Service(
-            claim.listener, self._answer, self._replied, lambda: self._end("shutdown")
-        )
+        self._service = Service(claim.listener, self._answer, self._end)
+        self._host: PluginHost
+        self._holding: trio.Nursery
 
     async def run(self) -> None:
-        """Serve until the session, the agent or the time is over."""
+        """Serve until the last session is over, or the system wants it to end."""
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
-            async with self._host() as host, trio.open_nursery() as nursery:
-                self._room = Room(self._dialect, host, nursery)
-                for line in self._installed.problems:
-                    self._room.notice("sliphook", "warning", line)
-                self._last_s = trio.current_time()
-                nursery.start_soon(self._service.run)
-                nursery.start_soon(self._watch_idle)
-                nursery.start_soon(self._watch_signals, signals)
-                if self._agent_pid is not None:
-                    nursery.start_soon(self._watch_agent, self._agent_pid)
-                transcript = self._dialect.transcript
-                if self._settings.watch_transcript_s and transcript is not None:
-                    nursery.start_soon(
-                        watch_transcript,
-                        transcript,
-                        self._settings.watch_transcript_s,
-                        self._transcript,
-                        self._interrupted,
-                    )
-                await self._over.wait()
-                # from now on a client that comes starts another daemon
-                self._claim.drop()
-                self._service.close()
-                await self._room.end(self._reason)
+            async with self._open_host() as self._host, trio.open_nursery() as nursery:
+                async with trio.open_nursery() as self._holding:
+                    nursery.start_soon(self._service.run)
+                    nursery.start_soon(self._watch_first)
+                    nursery.start_soon(self._watch_signals, signals)
+                    await self._over.wait()
+                    for session in self._sessions.values():
+                        session.end("shutdown")
                 nursery.cancel_scope.cancel()
 
-    def _host(self) -> PluginHost:
+    def _open_host(self) -> PluginHost:
         ask = self._dialect.entry("pre_tool_call").answers.get("ask")
         may_ask = ask is not None and ask.how != "impossible" and self._settings.ask == "agent"
         return PluginHost(
@@ -111,14 +87,14 @@ class Daemon:
         return self._settings.plugins is None or name in self._settings.plugins
 
     def _notify(self, plugin: str, level: str, message: str) -> None:
+        """An alert belongs to no session: whatever the person looks at shows it."""
         _log.warning("%s: %s", quote(plugin), quote(message))
-        if self._room is not None:
-            self._room.notice(plugin, level, message)
+        for session in self._sessions.values():
+            session.room.notice(plugin, level, message)
 
     # -- one request
 
-    async def _answer(self, request: HookRequest, payload: HookPayload | None) -> HookReply:
-        self._last_s = trio.current_time()
+    async def _answer(self, request: HookRequest, payload: HookPayload | None) -> Answered | None:
         if request.agent != self._dialect.name:
             return self._refusal(request, "the hook is another agent's")
         said = f"{self._dialect.title}'s {request.event}"
@@ -135,79 +111,77 @@ class Daemon:
                 told = msgspec.structs.replace(
                     told, content=f"(not told to plugins: {payload.excess})", data=None
                 )
-        assert self._room is not None, "it listens only then"
+        session = await self._session_of(told, request)
+        if session is None and self._over.is_set():
+            return None  # the client starts another daemon
+        if session is None:
+            if isinstance(told, SessionEnded):
+                return Answered(HookReply())
+            return self._refusal(request, f"over {MOST_SESSIONS} sessions are open")
         try:
-            answer = await self._room.take(told)
+            answer = await session.take(told)
         except Exception:
             _log.exception("the hook %s failed", quote(request.event))
             return self._refusal(request, "the plugins could not be asked")
-        if isinstance(told, SessionEnded) and told.reason == "reset":
-            self._wait_for_next()
         reply = self._dialect.write(told, answer)
         for line in reply.unwritten:
             _log.warning("%s", quote(line))
-        return reply
+        return Answered(reply, lambda: session.replied(told))
 
-    def _refusal(self, request: HookRequest, why: str) -> HookReply:
+    def _refusal(self, request: HookRequest, why: str) -> Answered:
         _log.warning("%s: %s", quote(request.event), quote(why))
         if not request.closed:
-            return HookReply()
-        return self._dialect.refuse(request.event, f"sliphook: {why}")
+            return Answered(HookReply())
+        return Answered(self._dialect.refuse(request.event, f"sliphook: {why}"))
 
-    def _replied(self, request: HookRequest) -> None:
-        # the reply first: the agent gives the hooks of its end little time
-        ends = self._dialect.entry("session_end").theirs
-        if request.event in ends and request.event in self._dialect.life:
-            assert self._room is not None
-            if not self._room.was_reset:
-                self._end("exit")
+    # -- the sessions
+
+    async def _session_of(self, told: Happening, request: HookRequest) -> AgentSession | None:
+        """The session in which it happened, which is begun if it is not there; None: it is not."""
+        if told.session_id in self._sessions:
+            return self._sessions[told.session_id]
+        async with self._opening:
+            found = self._sessions.get(told.session_id)
+            if found is not None or isinstance(told, SessionEnded):
+                return found
+            pid = await trio.to_thread.run_sync(agent_of, request.parent)
+            if self._over.is_set():
+                return None
+            for id, session in self._sessions.items():
+                if pid is not None and session.agent_pid == pid and session.room.was_reset:
+                    self._sessions[told.session_id] = self._sessions.pop(id)
+                    return session
+            if len(self._sessions) >= MOST_SESSIONS:
+                return None
+            session = AgentSession(
+                self._dialect, self._settings, pid, self._claim.path, self._session_over
+            )
+            self._sessions[told.session_id] = session
+            await self._holding.start(session.run, self._host)
+            for line in self._installed.problems:
+                session.room.notice("sliphook", "warning", line)
+            return session
+
+    def _session_over(self, session: AgentSession) -> None:
+        for id in [id for id, one in self._sessions.items() if one is session]:
+            del self._sessions[id]
+        if not self._sessions:
+            self._end()
 
     # -- the end
 
-    def _end(self, reason: EndReason) -> None:
+    def _end(self) -> None:
         if not self._over.is_set():
-            _log.info("the session is over: %s", reason)
-            self._reason = reason
+            # from now on a client that comes starts another daemon
+            self._claim.drop()
+            self._service.close()
             self._over.set()
 
-    def _wait_for_next(self) -> None:
-        if self._agent_pid is None:
-            self._end("reset")
-            return
-        offer_next(self._claim.path, self._dialect.name, self._agent_pid)
-        self._reset_until_s = trio.current_time() + RESET_S
-
-    async def _watch_idle(self) -> None:
-        assert self._room is not None
-        while True:
-            now_s = trio.current_time()
-            if self._reset_until_s is not None:
-                if not self._room.was_reset:
-                    self._reset_until_s = None
-                elif now_s >= self._reset_until_s:
-                    assert self._agent_pid is not None
-                    withdraw_offer(self._claim.path, self._dialect.name, self._agent_pid)
-                    self._end("reset")
-                    return
-            if now_s - self._last_s >= self._settings.idle_s and not self._room.turn_is_open:
-                self._end("shutdown")
-                return
-            await trio.sleep(1.0)
-
-    async def _watch_agent(self, pid: int) -> None:
-        await gone(pid)
-        # its last hook may still be on the way
-        await trio.sleep(0.1)
-        self._end("signal")
+    async def _watch_first(self) -> None:
+        await trio.sleep(_FIRST_S)
+        if not self._sessions:
+            self._end()
 
     async def _watch_signals(self, signals: object) -> None:
         async for _ in signals:  # type: ignore[attr-defined]
-            self._end("shutdown")
-
-    def _transcript(self) -> str | None:
-        room = self._room
-        return room.transcript_path if room is not None and room.turn_is_open else None
-
-    async def _interrupted(self) -> None:
-        if self._room is not None:
-            await self._room.interrupt("transcript")
+            self._end()

@@ -25,7 +25,7 @@ RESET_S: Final = 10.0
 
 
 class Claim:
-    """The right to listen at one path; held until the process ends.
+    """The right to listen at a path; held until the process ends.
 
     Attributes:
         path: of the socket.
@@ -35,20 +35,42 @@ class Claim:
     def __init__(self, path: Path, listener: socket.socket, lock: int) -> None:
         self.path = path
         self.listener = listener
-        self._lock = lock
+        self._names = [path]
+        self._locks = [lock]
+
+    def widen(self, agent: str) -> bool:
+        """Listen for all sessions of the agent.
+
+        False: another daemon does, and clients are led to it. Those that wait here come again.
+        """
+        shared = self.path.with_name(f"{agent}.sock")
+        lock = _lock(shared)
+        if lock is None:
+            self.listener.close()
+            _lead(self.path, shared)
+            self._names.clear()
+            self.drop()
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            shared.unlink()
+        os.link(self.path, shared)
+        self._names.append(shared)
+        self._locks.append(lock)
+        self.path = shared
+        return True
 
     def drop(self) -> None:
         """No client finds the socket any more, and another process may claim it. Done once."""
-        if self._lock < 0:
-            return
-        with contextlib.suppress(OSError):
-            self.path.unlink()
-        for link in self.path.parent.glob("*.sock"):
+        for name in self._names:
             with contextlib.suppress(OSError):
-                if link.is_symlink() and os.readlink(link) == str(self.path):
+                name.unlink()
+        for link in self.path.parent.glob("*.sock") if self._names else ():
+            with contextlib.suppress(OSError):
+                if link.is_symlink() and os.readlink(link) in map(str, self._names):
                     link.unlink()
-        os.close(self._lock)  # last: the next daemon's socket has the same name
-        self._lock = -1
+        self._names.clear()
+        while self._locks:  # last: the next daemon's socket has the same name
+            os.close(self._locks.pop())
 
 
 def claim(path: Path) -> Claim | None:
@@ -60,11 +82,8 @@ def claim(path: Path) -> Claim | None:
     info = os.lstat(path.parent)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
         raise PermissionError(errno.EPERM, "others could listen in this folder", str(path.parent))
-    lock = os.open(f"{path}.owner", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
+    lock = _lock(path)
+    if lock is None:
         return None
     # no daemon holds the lock, so what is there is left over from a daemon that was killed
     with contextlib.suppress(FileNotFoundError):
@@ -77,6 +96,24 @@ def claim(path: Path) -> Claim | None:
         os.umask(umask)
     listener.listen(_BACKLOG)
     return Claim(path, listener, lock)
+
+
+def _lock(path: Path) -> int | None:
+    """The lock of who listens at `path`; None if a daemon holds it."""
+    lock = os.open(f"{path}.owner", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _lead(path: Path, target: Path) -> None:
+    """Clients that look for `path` find `target`."""
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    os.symlink(target, path)
 
 
 # -- one agent, a new session after `/clear`
@@ -104,8 +141,7 @@ def join_offered(path: Path, agent: str, pid: int) -> bool:
         if time.time() - os.lstat(note).st_mtime > RESET_S or target == str(path):
             return False
         note.unlink()
-        path.unlink(missing_ok=True)
-        os.symlink(target, path)
+        _lead(path, Path(target))
     except OSError:
         return False
     return True

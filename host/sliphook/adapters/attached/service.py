@@ -13,7 +13,7 @@ import struct
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import trio
 
@@ -36,8 +36,17 @@ _CHUNK: Final = 64 * 1024
 
 T = TypeVar("T")
 
-Answer = Callable[[HookRequest, HookPayload | None], Awaitable[HookReply]]
-"""From the request and its payload, None if it was no JSON, to the reply; never raises."""
+
+class Answered(NamedTuple):
+    """A reply, and what is done when it has been sent."""
+
+    reply: HookReply
+    then: Callable[[], None] | None = None
+
+
+Answer = Callable[[HookRequest, HookPayload | None], Awaitable[Answered | None]]
+"""From the request and its payload, None if it was no JSON, to the reply; None: the client is to
+ask another daemon. Never raises."""
 
 
 class Service:
@@ -46,7 +55,6 @@ class Service:
     Args:
         listener: bound and listening.
         answer: answers one.
-        replied: called when a reply has been written.
         other_version: called when a client of another version asks.
     """
 
@@ -54,13 +62,11 @@ class Service:
         self,
         listener: socket.socket,
         answer: Answer,
-        replied: Callable[[HookRequest], None],
         other_version: Callable[[], None],
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._answer = answer
-        self._replied = replied
         self._other_version = other_version
         self._room = trio.CapacityLimiter(MOST_AT_ONCE)
         self._large = trio.CapacityLimiter(MOST_LARGE)
@@ -128,12 +134,16 @@ class Service:
             with suppress(NoJson):
                 payload = await read_payload(body)
             del body
-        reply = reply_bytes(await self._answer(request, payload))
+        answered = await self._answer(request, payload)
+        if answered is None:
+            return
+        reply = reply_bytes(answered.reply)
         with trio.move_on_after(_WRITE_S):
             view = memoryview(reply)
             while view:
                 view = view[await _when_ready(peer, partial(peer.send, view), writes=True) :]
-        self._replied(request)
+        if answered.then is not None:
+            answered.then()
 
 
 async def _when_ready(peer: socket.socket, do: Callable[[], T], *, writes: bool = False) -> T:
