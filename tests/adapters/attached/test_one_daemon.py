@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from sliphook.adapters.attached.build import Client
-
 from tests.programs import Program
 
 from .conftest import Install
@@ -79,6 +78,7 @@ def test_the_death_of_an_agent_ends_its_own_session(two: tuple[Agent, Agent], ho
 def test_a_daemon_that_was_killed_is_started_again(two: tuple[Agent, Agent]) -> None:
     for agent in two:
         reason(agent)
+    wait_for(lambda: len(pids()) == 1)
     [pid] = pids()
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not pids())
