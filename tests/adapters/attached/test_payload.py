@@ -79,7 +79,7 @@ async def daemon(agent: str, plugin: FakePlugin) -> AsyncGenerator[Path]:
                 return PluginHost([plugin])
 
         async with trio.open_nursery() as nursery:
-            served = WithPlugin(DIALECTS[agent], claimed, installed, AgentSettings(), None)
+            served = WithPlugin(DIALECTS[agent], claimed, installed, AgentSettings())
             nursery.start_soon(served.run)
             yield claimed.path
             nursery.cancel_scope.cancel()

@@ -47,8 +47,10 @@ class Client(msgspec.Struct, frozen=True):
     compiled: bool
 
     def command(self, agent: str, event: str, *, closed: bool) -> str:
-        """What the agent gives to a shell."""
-        return shlex.join([*self.words, agent, event, *(["--closed"] if closed else [])])
+        """What the agent runs."""
+        words = [*self.words, agent, event, *(["--closed"] if closed else [])]
+        # some shells would fork and wait
+        return shlex.join(["exec", *words] if DIALECTS[agent].config.in_shell else words)
 
 
 def build(

@@ -53,13 +53,13 @@ class Daemon:
         self._opening = trio.Lock()
         self._over = trio.Event()
         self._service = Service(claim.listener, self._answer, self._end)
-        self._host: PluginHost
+        self._plugins: PluginHost
         self._holding: trio.Nursery
 
     async def run(self) -> None:
         """Serve until the last session is over, or the system wants it to end."""
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
-            async with self._open_host() as self._host, trio.open_nursery() as nursery:
+            async with self._host() as self._plugins, trio.open_nursery() as nursery:
                 async with trio.open_nursery() as self._holding:
                     nursery.start_soon(self._service.run)
                     nursery.start_soon(self._watch_first)
@@ -69,7 +69,7 @@ class Daemon:
                         session.end("shutdown")
                 nursery.cancel_scope.cancel()
 
-    def _open_host(self) -> PluginHost:
+    def _host(self) -> PluginHost:
         ask = self._dialect.entry("pre_tool_call").answers.get("ask")
         may_ask = ask is not None and ask.how != "impossible" and self._settings.ask == "agent"
         return PluginHost(
@@ -157,7 +157,7 @@ class Daemon:
                 self._dialect, self._settings, pid, self._claim.path, self._session_over
             )
             self._sessions[told.session_id] = session
-            await self._holding.start(session.run, self._host)
+            await self._holding.start(session.run, self._plugins)
             for line in self._installed.problems:
                 session.room.notice("sliphook", "warning", line)
             return session

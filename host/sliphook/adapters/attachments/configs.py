@@ -180,10 +180,12 @@ def _handlers(item: Any) -> list[tuple[dict[str, Any], str | None]]:
 
 
 def _words(command: str) -> list[str]:
+    """The program and its arguments; empty if it is none."""
     try:
-        return shlex.split(command)
+        words = shlex.split(command)
     except ValueError:
         return []
+    return words[1:] if words[:1] == ["exec"] else words
 
 
 def write(change: Change) -> Path | None:

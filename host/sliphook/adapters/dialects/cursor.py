@@ -200,6 +200,7 @@ DIALECT: Final = Dialect(
         first={"version": 1},
         groups=False,
         kind=False,
+        in_shell=False,
         closed=("failClosed", True),
         closed_events=("preToolUse", "beforeSubmitPrompt"),
     ),

@@ -78,6 +78,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         first: what a new file begins with.
         groups: each hook stands in a group with a matcher.
         kind: the handler says `"type": "command"`.
+        in_shell: the agent was seen to give the command to a shell.
         command, timeout: the names of the handler's fields.
         timeout_unit_s: the unit of `timeout`, in seconds.
         longest_s: events to which the agent gives less time, in seconds.
@@ -97,6 +98,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     first: Mapping[str, Any] = {}
     groups: bool = True
     kind: bool = True
+    in_shell: bool = True
     command: str = "command"
     timeout: str = "timeout"
     timeout_unit_s: float = 1.0
