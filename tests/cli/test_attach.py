@@ -51,7 +51,8 @@ def test_attached_and_detached_the_file_is_as_it_was(
     theirs, ours = written["hooks"]["PreToolUse"]
     assert theirs == THEIRS["hooks"]["PreToolUse"][0]
     [handler] = ours["hooks"]
-    program, *words = handler.pop("command").split()
+    first, program, *words = handler.pop("command").split()
+    assert first == "exec"
     assert os.access(program, os.X_OK)
     assert words == ["claude-code", "PreToolUse", "--closed"]
     assert handler == {"type": "command", "timeout": 65, "onFailure": "block"}

@@ -183,6 +183,7 @@ async def _read_body(peer: socket.socket, begun: bytes, size: int) -> bytes | No
     while left > 0 and (piece := await receive()):
         pieces.append(piece)
         left -= len(piece)
+        await trio.lowlevel.checkpoint()  # a long body is not read at a stretch
     return b"".join(pieces) if left == 0 else None
 
 
