@@ -36,30 +36,32 @@ def main(words: list[str]) -> int:
 def _serve(agent: str, claimed: Claim) -> int:
     import logging
 
-    import trio
-
-    from sliphook.adapters.dialects.known import DIALECTS
-    from sliphook.dumpable import forbid_dumps
     from sliphook.errors import SliphookError
-    from sliphook.installed import read_installed
     from sliphook.settings import AgentSettings, read_settings
 
-    from .daemon import Daemon
     from .daemon_log import log_to_file
 
     log_to_file(agent)
     try:
-        dialect = DIALECTS[agent]
         settings = read_settings()
-        installed = read_installed(settings)
+        chosen = settings.agents.get(agent, AgentSettings())
+        if chosen.one_daemon and not claimed.widen(agent):
+            return 0
+        # only now what takes time
+        import trio
+
+        from sliphook.adapters.dialects.known import DIALECTS
+        from sliphook.dumpable import forbid_dumps
+        from sliphook.installed import read_installed
+
+        from .daemon import Daemon
+
+        daemon = Daemon(DIALECTS[agent], claimed, read_installed(settings), chosen)
     except (KeyError, OSError, SliphookError) as error:
         logging.getLogger(__name__).error("cannot serve %s: %s", agent, error)
         return 1
-    chosen = settings.agents.get(agent, AgentSettings())
-    if chosen.one_daemon and not claimed.widen(agent):
-        return 0
     forbid_dumps()
-    trio.run(Daemon(dialect, claimed, installed, chosen).run)
+    trio.run(daemon.run)
     return 0
 
 
