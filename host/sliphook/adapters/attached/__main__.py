@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .rendezvous import agent_of, claim, join_offered
+from .rendezvous import agent_of, claim, join_offered, join_wide
 
 if TYPE_CHECKING:
     from .rendezvous import Claim
@@ -23,6 +23,8 @@ def main(words: list[str]) -> int:
     agent, path = words[0], Path(words[1])
     pid = agent_of(int(words[2]))
     if pid is not None and join_offered(path, agent, pid):
+        return 0
+    if join_wide(path, agent):
         return 0
     claimed = claim(path)
     if claimed is None:

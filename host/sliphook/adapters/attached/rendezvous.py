@@ -98,6 +98,22 @@ def claim(path: Path) -> Claim | None:
     return Claim(path, listener, lock)
 
 
+def join_wide(path: Path, agent: str) -> bool:
+    """Lead `path` to the daemon that listens for all sessions of the agent; False: there is none.
+
+    It costs less than to read the settings, which that daemon has followed.
+    """
+    shared = path.with_name(f"{agent}.sock")
+    if not shared.exists():
+        return False
+    lock = _lock(shared)
+    if lock is not None:  # left over from a daemon that was killed
+        os.close(lock)
+        return False
+    _lead(path, shared)
+    return True
+
+
 def _lock(path: Path) -> int | None:
     """The lock of who listens at `path`; None if a daemon holds it."""
     lock = os.open(f"{path}.owner", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
