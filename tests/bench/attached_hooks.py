@@ -52,18 +52,16 @@ async def _one_hook(agent: AttachedAgent, scale: Scale) -> list[Row | Skipped]:
     daemon = Contestant("the daemon", ask_daemon, 0.2)
     python = Contestant("Python", shell(f"{_python()} {PEERS / 'command.py'}"), 0.02)
     contestants = [base, ours, daemon, python]
-    found = shutil.which("node")
-    if found is not None:
-        node = Contestant("Node", shell(f"{found} {PEERS / 'command.mjs'}"), 0.02)
-        contestants.append(node)
-    await take_turns(contestants, scale)
+    has_node = shutil.which("node") is not None
+    node = Contestant("Node", shell(f"node {PEERS / 'command.mjs'}"), 0.02)
+    await take_turns([*contestants, node] if has_node else contestants, scale)
     rows: list[Row | Skipped] = [
         _row("a hook of another agent, sh -c client: p50", ours, base, 2.5, "x sh -c :"),
         _row("the same: the daemon's own part", daemon, base, 1, "x sh -c :"),
         _row("the same beside a hook in Python", ours, python, 1 / 20, "x Python"),
     ]
     what = "the same beside a hook in Node"
-    if found is None:
+    if not has_node:
         return [*rows, Skipped(what, "node is missing")]
     return [*rows, _row(what, ours, node, 1 / 20, "x Node")]
 

@@ -102,6 +102,20 @@ def test_a_whole_session(client: Client, install: Install, agents: Callable[...,
     wait_for(lambda: not daemons(Path(os.environ["XDG_RUNTIME_DIR"])))
 
 
+def test_a_text_that_is_shown_after_the_turn_is_no_new_turn(
+    client: Client, install: Install, agents: Callable[..., Agent]
+) -> None:
+    guard = install(hears=["turn_start", "turn_end", "post_llm_call", "session_end"])
+    agent = agents(client)
+    agent.hook("UserPromptSubmit", prompt="go")
+    agent.hook("MessageDisplay", delta="first")
+    agent.hook("Stop")
+    agent.hook("MessageDisplay", delta="last")
+    agent.hook("SessionEnd")
+    wait_for(lambda: "session_end" in guard.names())
+    assert guard.names() == ["turn_start", "post_llm_call", "turn_end", "session_end"]
+
+
 def test_a_guard_of_a_kind(client: Client, install: Install, agents: Callable[..., Agent]) -> None:
     no = 'if method == "hook/pre_tool_call":\n    return {"decision": "deny", "reason": "no"}'
     shells = {"event": "pre_tool_call", "match": {"tool_kind": "shell"}}

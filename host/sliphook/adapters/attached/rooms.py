@@ -324,6 +324,8 @@ class Room:
         if not told.last:
             return
         text, self._said = self._said, ""
+        if not self.turn_is_open:
+            return  # Claude Code may show the last text after its Stop
         turn = await self._turn_of(told)
         usage = Usage()
         if told.usage is not None:
