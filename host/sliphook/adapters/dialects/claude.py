@@ -207,8 +207,8 @@ _ENTRIES: Final = (
         ours="post_llm_call",
         how="approximate",
         theirs=("MessageDisplay",),
-        limits="Only the text that is shown; no usage, no tool calls, no finish reason. Not told if "
-        "it comes after the end of its turn.",
+        limits="Only the text that is shown; no usage, no tool calls, no finish reason. Not told "
+        "if it comes after the end of its turn.",
     ),
     DialectEntry(
         ours="llm_call_failed",
