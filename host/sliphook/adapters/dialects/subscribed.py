@@ -107,7 +107,7 @@ def _why_not_closed(dialect: Dialect, subscription: Subscription) -> str | None:
 
 
 def context_events(dialect: Dialect) -> frozenset[str]:
-    """The events whose hooks take texts for the model that nobody asked for."""
+    """The events whose hooks take a text for the model that was not asked for."""
     entries = (
         dialect.entry(name)
         for name in ("session_start", "user_prompt_submit", "post_tool_call", "subagent_start")
