@@ -21,6 +21,10 @@ ONE_COMMAND: Final = "a command of the command line, whose loop is its only thre
 REASONS: Final = {
     "sliphook.check.samples:sample": ONE_COMMAND,
     "sliphook.cli.authoring.by_hand:payload_with": ONE_COMMAND,
+    **{
+        f"sliphook.cli.inspector.{name}": ONE_COMMAND
+        for name in ("saving:_command_text", "saving:_tool_text", "server:_decoded", "server:_read")
+    },
     "sliphook.dispatch.answers:_typed": "read_types(_REPLACED, SUBSTITUTES)",
     "sliphook.files.toml:_refusal": "parts of the types of parse_toml",
     "sliphook.files.toml:parse_toml": "read_types(Settings), read_types(PluginKeys)",

@@ -291,6 +291,7 @@ class PluginHost(HostFace):
     disable = Awaits(trio_host.PluginHost.disable)
     fire = Awaits(trio_host.PluginHost.fire)
     call_plugin_tool = Awaits(trio_host.PluginHost.call_plugin_tool)
+    ask_raw = Awaits(trio_host.PluginHost.ask_raw)
     session = Opens(trio_host.PluginHost.session, Session)
 
     async def enter(self) -> PluginHost:

@@ -234,6 +234,7 @@ class PluginHost(HostFace):
     disable = Waits(trio_host.PluginHost.disable)
     fire = Waits(trio_host.PluginHost.fire)
     call_plugin_tool = Waits(trio_host.PluginHost.call_plugin_tool)
+    ask_raw = Waits(trio_host.PluginHost.ask_raw)
     session = Opens(trio_host.PluginHost.session, Session)
 
     def enter(self) -> PluginHost:

@@ -31,6 +31,7 @@ COMMANDS = """
     fire
     call
     check
+    inspect
     new
     trace
     doctor

@@ -50,6 +50,7 @@ _COMMANDS: Final = {
     "check": _Lazy(
         "authoring.check", "Run the conformance suite against a plugin in any language."
     ),
+    "inspect": _Lazy("inspector.command", "Try one plugin by hand, on a page in the browser."),
     "new": _Lazy("authoring.new", "Write a new plugin that works, with a test and a README."),
     "trace": _Lazy("trace.command", "Show a trace file, draw it, or replay it against a plugin."),
     "doctor": _Lazy("doctor", "Find problems, and say what to do about them."),

@@ -11,7 +11,6 @@ from typing import Any
 import trio
 
 from sliphook.dispatch.hook_recorder import Spans
-from sliphook.dispatch.outcome import Outcome
 from sliphook.errors import OPENED_TWICE, HostError
 from sliphook.forks import Home, end_fork
 from sliphook.plugin.spec import PluginSpec, PluginStatus
@@ -20,23 +19,21 @@ from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.session.arguments import check_number, check_text, check_texts, check_word
 from sliphook.session.host import Approver, Asker
 from sliphook.session.interrupt import InterruptReason
-from sliphook.session.plugin_calls import ToolAnswer
 from sliphook.session.reports import Callbacks, Progress
 from sliphook.session.results import Interruption
 from sliphook.session.session import Session, StartSource
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
-from sliphook_sdk.protocol import Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MIN_TIMEOUT_S
 
 from .admission import is_heard, offers_on_record, place_among
 from .crew import Crew, specs_of
-from .outside import call_outside, fire_outside
+from .outside import OutsideSessions
 from .state import HostState
 from .submissions import PluginMessages
 
 
-class PluginHost:
+class PluginHost(OutsideSessions):
     """Runs plugins beside the agent.
 
     Entering starts all of them side by side and waits until each is ready or has failed. One that
@@ -323,28 +320,3 @@ class PluginHost:
         assert self._token is not None, "the host is not open"
         interrupt = self._state.interrupt
         self._token.run_sync_soon(interrupt, session_id, reason, invalidation_reason)
-
-    @trio.lowlevel.enable_ki_protection
-    async def fire(self, name: str, payload: Payload, *, timeout_s: float | None = None) -> Outcome:
-        """Put one complete payload to all plugins, outside any session.
-
-        For tools that try plugins, not for agents.
-
-        Args:
-            name: the hook or event.
-            payload: all of it.
-            timeout_s: used in place of the subscriptions' own timeouts.
-        """
-        check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
-        return await fire_outside(self._state, name, payload, timeout_s)
-
-    @trio.lowlevel.enable_ki_protection
-    async def call_plugin_tool(self, name: str, params: ToolCallParams) -> ToolAnswer:
-        """Call one tool outside any session, without hooks.
-
-        For tools that try plugins, not for agents.
-
-        Raises:
-            HostError: no plugin has the tool.
-        """
-        return await call_outside(self._state, name, params, self.tools())

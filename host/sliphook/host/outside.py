@@ -2,49 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import trio
 
 from sliphook.dispatch.broadcast import listeners_among, tell
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Outcome, Part
 from sliphook.errors import HostError
-from sliphook.plugin.tools import ToolOffer
 from sliphook.quoting import quote
+from sliphook.session.arguments import check_number
 from sliphook.session.plugin_calls import ToolAnswer
+from sliphook.transport.call import Call
+from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
+from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES, MIN_TIMEOUT_S
 
 from .admission import with_timeout
 from .state import HostState
 
+_ENVELOPE_BYTES: Final = 256
+_METHOD_CHARS: Final = 200
 
-async def fire_outside(
-    state: HostState, name: str, payload: Payload, timeout_s: float | None
-) -> Outcome:
-    """See `PluginHost.fire`."""
-    entry = CATALOGUE[name]
-    subscribers = [
-        with_timeout(one, timeout_s) if timeout_s is not None else one
-        for one in state.subscribers(name)
-    ]
-    if entry.kind == "event":
-        told = tell(entry, payload, listeners_among(subscribers, state.plugins_by_name))
-        return Outcome(
-            payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told)
+
+class RawReply(msgspec.Struct, frozen=True, kw_only=True):
+    """How a request of any content ended.
+
+    Attributes:
+        status: `answered`, `error` if the plugin sent an error, `timed_out`, `crashed` and so on.
+        result: what it answered, as it came; None without an answer.
+        error: what went wrong, one line, or None.
+        elapsed_ms: how long it took.
+    """
+
+    status: str
+    result: msgspec.Raw | None
+    error: str | None
+    elapsed_ms: float
+
+
+class OutsideSessions:
+    """The part of `PluginHost` that is not for agents, but for tools that try plugins."""
+
+    _state: HostState
+
+    @trio.lowlevel.enable_ki_protection
+    async def fire(self, name: str, payload: Payload, *, timeout_s: float | None = None) -> Outcome:
+        """Put one complete payload to all plugins, outside any session.
+
+        For tools that try plugins, not for agents.
+
+        Args:
+            name: the hook or event.
+            payload: all of it.
+            timeout_s: used in place of the subscriptions' own timeouts.
+        """
+        check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
+        state = self._state
+        entry = CATALOGUE[name]
+        subscribers = [
+            with_timeout(one, timeout_s) if timeout_s is not None else one
+            for one in state.subscribers(name)
+        ]
+        if entry.kind == "event":
+            told = tell(entry, payload, listeners_among(subscribers, state.plugins_by_name))
+            return Outcome(
+                payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told)
+            )
+        record = state.recorder.hook(name, payload) if state.recorder is not None else None
+        fire = Fire(
+            entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record
         )
-    record = state.recorder.hook(name, payload) if state.recorder is not None else None
-    fire = Fire(entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record)
-    with state.outside.under_way(payload.session_id):
-        fire.begin()
-        return await fire.wait()
+        with state.outside.under_way(payload.session_id):
+            fire.begin()
+            return await fire.wait()
 
+    @trio.lowlevel.enable_ki_protection
+    async def call_plugin_tool(self, name: str, params: ToolCallParams) -> ToolAnswer:
+        """Call one tool outside any session, without hooks.
 
-async def call_outside(
-    state: HostState, name: str, params: ToolCallParams, known: Sequence[ToolOffer]
-) -> ToolAnswer:
-    """See `PluginHost.call_plugin_tool`; `known` are the tools that there are."""
-    offer = state.plugin_calls.table.find(name, params.session_id)
-    if offer is None:
-        names = ", ".join(one.name for one in known) or "none"
-        raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {names}")
-    with state.outside.under_way(params.session_id):
-        return await state.plugin_calls.call_tool(offer, params)
+        For tools that try plugins, not for agents.
+
+        Raises:
+            HostError: no plugin has the tool.
+        """
+        calls = self._state.plugin_calls
+        offer = calls.find(name, params.session_id)
+        if offer is None:
+            names = ", ".join(calls.names(params.session_id)) or "none"
+            raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {names}")
+        with self._state.outside.under_way(params.session_id):
+            return await calls.call_tool(offer, params)
+
+    @trio.lowlevel.enable_ki_protection
+    async def ask_raw(
+        self, name: str, method: str, params: dict[str, Any], *, timeout_s: float | None
+    ) -> RawReply:
+        """Send one plugin a message of any method, with params that nobody has checked.
+
+        For tools that try plugins, not for agents.
+
+        Args:
+            name: the plugin.
+            method: the method; it need not be one of the protocol.
+            params: the params.
+            timeout_s: how long the plugin may take; None sends a notification, which has no reply:
+                the status is `told`.
+
+        Raises:
+            HostError: there is no such plugin, or the message cannot be sent to any.
+        """
+        check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
+        plugin = self._state.plugins_by_name.get(name)
+        if plugin is None:
+            raise HostError(f"no plugin {quote(name, 64)} runs")
+        if not 0 < len(method) <= _METHOD_CHARS:
+            raise HostError(f"a method has 1 to {_METHOD_CHARS} characters, not {len(method)}")
+        try:
+            body = envelope.encode(params)
+        except (TypeError, RecursionError) as error:
+            raise HostError(f"the params have no form in JSON: {quote(str(error), 200)}") from None
+        if len(body) > MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES:
+            raise HostError(f"the params are {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}")
+        if timeout_s is None:
+            if plugin.connection is None:
+                raise HostError(f"the plugin {plugin.name} is not ready")
+            plugin.connection.notify(method, msgspec.Raw(body))
+            return RawReply(status="told", result=None, error=None, elapsed_ms=0.0)
+        settled = trio.Event()
+        call = Call(method, timeout_s, lambda _: settled.set())
+        with self._state.outside.under_way(str(params.get("session_id", ""))):
+            plugin.ask(call, msgspec.Raw(body))
+            try:
+                await settled.wait()
+            except BaseException:  # cancelled, or Ctrl+C
+                plugin.cancel(call)
+                raise
+        sent = call.error
+        return RawReply(
+            status=str(call.status),
+            result=call.result,
+            error=(call.why or None)
+            if sent is None
+            else f"{quote(sent.message, 1_000)} ({sent.code})",
+            elapsed_ms=call.elapsed_ms,
+        )

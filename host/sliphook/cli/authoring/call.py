@@ -96,7 +96,7 @@ def command(
     async def call(running: Interruptible) -> int:
         async with named_plugins(plugins, tracing, running) as host:
             statuses = host.plugins
-            report = await _call(host, params, timeout_s)
+            report = await call_once(host, params, timeout_s)
         if as_json:
             print_json(report)
         else:
@@ -120,7 +120,14 @@ def command(
     return again_on_change(tried_files(plugins), once) if watch else once()
 
 
-async def _call(host: PluginHost, params: ToolCallParams, timeout_s: float | None) -> CallReport:
+async def call_once(
+    host: PluginHost, params: ToolCallParams, timeout_s: float | None
+) -> CallReport:
+    """Call a tool of the host's plugins, in `timeout_s` or the time that the tool has.
+
+    Raises:
+        click.UsageError: the arguments do not fit the tool.
+    """
     from sliphook.schemas import why_arguments_do_not_fit
 
     offers = {offer.name: offer for offer in host.tools()}

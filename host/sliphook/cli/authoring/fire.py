@@ -118,7 +118,7 @@ def command(
                         {
                             "event": entry.name,
                             "plugins": reports,
-                            "outcome": _outcome_json(outcome),
+                            "outcome": outcome_json(outcome),
                         }
                     )
                 else:
@@ -159,7 +159,8 @@ def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
     )
 
 
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """What the answers came to, as `--json` shows it."""
     return {
         "decision": outcome.decision,
         "reasons": [reason.text for reason in outcome.reasons],
