@@ -99,7 +99,7 @@ class OutsideSessions:
     async def ask_raw(
         self, name: str, method: str, params: dict[str, Any], *, timeout_s: float | None
     ) -> RawReply:
-        """Send one plugin a message of any method, with params that nobody has checked.
+        """Send one plugin a message of any method, with params that are not checked.
 
         For tools that try plugins, not for agents.
 

@@ -221,7 +221,7 @@ class Living:
             self._feed.tell({"answered": question.id})
 
     def answer(self, question_id: str, value: object) -> bool:
-        """Take the user's answer, None to decline; False if nobody asks that."""
+        """Take the user's answer, None to decline; False if that is not asked."""
         question = self.questions.get(question_id)
         if question is None:
             return False

@@ -70,7 +70,7 @@ class PageServer:
     """Serves the page of one plugin.
 
     Attributes:
-        url: where the page is; whoever knows it may use the plugin.
+        url: where the page is; who knows it may use the plugin.
     """
 
     def __init__(self, living: Living, feed: WireFeed) -> None:
