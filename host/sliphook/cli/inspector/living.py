@@ -46,7 +46,7 @@ class ToSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     timeout_s: float | None = None
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows of it.
 
     Attributes:
@@ -63,7 +63,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     detail: Any = None
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class ShownState(msgspec.Struct, frozen=True, kw_only=True):
     """The plugin's state, as the page shows it."""
 
     name: str
@@ -102,12 +102,12 @@ class Living:
         self._cwd = os.getcwd()
         self._under_way: set[trio.CancelScope] = set()
         self.questions: dict[str, tuple[PageQuestion, trio.MemorySendChannel[object]]] = {}
-        self._told: Shown | None = None
+        self._told: ShownState | None = None
 
-    def shown(self) -> Shown:
+    def shown(self) -> ShownState:
         """The plugin's state now."""
         (status,) = self.host.plugins
-        return Shown(
+        return ShownState(
             name=status.name,
             path=str(status.path),
             state=status.state,
@@ -128,19 +128,19 @@ class Living:
                 self._feed.tell({"state": shown})
             await trio.sleep(_LOOK_S)
 
-    async def ask(self, asked: ToSend) -> Answered:
+    async def ask(self, asked: ToSend) -> ShownAnswer:
         """Send one thing, and wait for what comes of it; a refusal is an answer, too."""
         with trio.CancelScope() as scope:
             self._under_way.add(scope)
             try:
                 return await self._ask(asked)
             except (HostError, ValueError) as error:
-                return Answered(status="not_sent", summary=quote(str(error), 1_000))
+                return ShownAnswer(status="not_sent", summary=quote(str(error), 1_000))
             except click.ClickException as error:
-                return Answered(status="not_sent", summary=quote(error.format_message(), 1_000))
+                return ShownAnswer(status="not_sent", summary=quote(error.format_message(), 1_000))
             finally:
                 self._under_way.discard(scope)
-        return Answered(status="stopped", summary="the plugin was told to stop")
+        return ShownAnswer(status="stopped", summary="the plugin was told to stop")
 
     def stop(self) -> int:
         """Cancel all that is under way; returns how much it was."""
@@ -154,7 +154,7 @@ class Living:
         (status,) = self.host.plugins
         await self.host.restart(status.name)
 
-    async def _ask(self, asked: ToSend) -> Answered:
+    async def _ask(self, asked: ToSend) -> ShownAnswer:
         match asked.kind:
             case "hook" | "event":
                 return await self._fire(asked)
@@ -172,7 +172,7 @@ class Living:
             case "raw":
                 return await self._raw(asked.name, asked.fields, asked.timeout_s or RAW_TIMEOUT_S)
 
-    async def _fire(self, asked: ToSend) -> Answered:
+    async def _fire(self, asked: ToSend) -> ShownAnswer:
         entry = CATALOGUE.get(asked.name)
         if entry is None:
             raise ValueError(f"there is no hook or event {quote(asked.name, 64)}")
@@ -188,7 +188,9 @@ class Living:
         detail = {"plugin": report, "outcome": outcome_json(outcome)}
         return _answered(report.status, says, report.elapsed_ms, detail)
 
-    async def _raw(self, method: str, params: dict[str, Any], timeout_s: float | None) -> Answered:
+    async def _raw(
+        self, method: str, params: dict[str, Any], timeout_s: float | None
+    ) -> ShownAnswer:
         (status,) = self.host.plugins
         reply = await self.host.ask_raw(status.name, method, params, timeout_s=timeout_s)
         result: Any = None
@@ -230,8 +232,8 @@ class Living:
         return True
 
 
-def _answered(status: str, says: str, elapsed_ms: float | None, detail: Any) -> Answered:
-    return Answered(
+def _answered(status: str, says: str, elapsed_ms: float | None, detail: Any) -> ShownAnswer:
+    return ShownAnswer(
         status=status,
         summary=f"{status}: {quote(says, 1_000)}" if says else status,
         elapsed_ms=elapsed_ms,
