@@ -118,12 +118,14 @@ def test_what_a_person_says_in_a_run(world, gateway, said, when):
     if said == "/new":
         reset = world.wait("session_reset", before)
         gateway.settle()
+        world.record("gateway", "`/new`", when, before, now)
         after = len(world.lines())
         gateway.say("hello in the new session")
         begun = world.wait("turn_start", after)
         assert begun["session_id"] == reset["session_id"] != stopped["session_id"]
         world.wait("turn_end", after)
-    world.record("gateway", "a text" if said == "never mind" else f"`{said}`", when, before, now)
+    else:
+        world.record("gateway", "a text" if said != "/stop" else "`/stop`", when, before, now)
 
 
 def test_sigterm(world, gateway):
