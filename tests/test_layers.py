@@ -88,7 +88,14 @@ IMPURE: Final = frozenset(
 SHARED: Final = ("protocol", "framing")
 """What the host may import of the SDK."""
 
-PLUGINS: Final = ("sliphook.cli.demo.plugins.", "sliphook.adapters.mcp.bridge")
+PLUGINS: Final = (
+    "sliphook.cli.demo.plugins.",
+    "sliphook.adapters.mcp.bridge",
+    "sliphook.adapters.foreign.__main__",
+    "sliphook.adapters.foreign.commands",
+    "sliphook.adapters.foreign.plugin",
+    "sliphook.adapters.foreign.running",
+)
 """Modules that run as a plugin's process, and so import what authors of plugins do."""
 
 LONGEST: Final = 350

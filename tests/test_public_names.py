@@ -81,6 +81,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         [
             "MOST_MODEL_CALLS",
             "AgentSettings",
+            "ForeignSettings",
             "PluginSettings",
             "Provider",
             "Settings",

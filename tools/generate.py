@@ -19,6 +19,7 @@ from typing import Final
 
 from tools import (
     agents,
+    foreign,
     framing_vectors,
     hermes,
     hook_types,
@@ -119,7 +120,13 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         for name in ("guard.sh", "gate.sh")
     }
     agents_page = root / "docs" / "agents.md"
+    hooks_page = root / "docs" / "foreign-hooks.md"
     return {
+        hooks_page: rewrite(
+            hooks_page.read_text(encoding="utf-8"),
+            foreign.foreign_tables(),
+            "docs/foreign-hooks.md",
+        ),
         agents_page: rewrite(
             agents_page.read_text(encoding="utf-8"), agents.agent_tables(), "docs/agents.md"
         ),

@@ -31,6 +31,7 @@ from .quoting import quote
 __all__ = [
     "MOST_MODEL_CALLS",
     "AgentSettings",
+    "ForeignSettings",
     "PluginSettings",
     "Provider",
     "Settings",
@@ -47,6 +48,8 @@ MOST_MODEL_CALLS: Final = 10_000
 
 SCRIPTED: Final = "scripted"
 """What `model` is for the scripted model, so no provider is called so."""
+FOREIGN: Final = "SLIPHOOK_FOREIGN"
+"""The variable in which a plugin that is made of hooks finds the settings under `foreign`."""
 _IDLE_S: Final = (60.0, 2_592_000.0)
 _WATCH_S: Final = (0.05, 60.0)
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -125,6 +128,23 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 0.25
 
 
+class ForeignSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What hooks that were written for other agents read, and whom they may ask."""
+
+    tools: Annotated[
+        dict[str, dict[str, str]],
+        doc(
+            "by the name of a tool of the agent: `as`, its name in Claude Code, and for each of its"
+            " arguments the name there",
+            {},
+        ),
+    ] = msgspec.field(default_factory=dict[str, dict[str, str]])
+    http_hosts: Annotated[
+        list[str],
+        doc("servers that their HTTP hooks may ask, `HOST` or `HOST:PORT`", ["hooks.example.com"]),
+    ] = msgspec.field(default_factory=list[str])
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file.
 
@@ -167,6 +187,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         dict[str, AgentSettings],
         doc("by the name that `sliphook attach` takes, such as `claude-code`", {}),
     ] = msgspec.field(default_factory=dict[str, AgentSettings])
+    foreign: Annotated[
+        ForeignSettings, doc("hooks of other agents' configurations that run here", {})
+    ] = ForeignSettings()
 
 
 read_types(Settings)
@@ -220,10 +243,18 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
     }
     return dataclasses.replace(
         spec,
+        env={**spec.env, **foreign_environment(spec, settings)},
         timeout_cap_s=min(caps, default=None),
         overrides=overrides,
         limits=over(over(spec.limits, settings.limits), own.limits),
     )
+
+
+def foreign_environment(spec: PluginSpec, settings: Settings) -> dict[str, str]:
+    """The variable by which a plugin that is made of hooks has its settings; else none."""
+    if spec.made is None or not spec.made.origin.startswith("hooks:"):
+        return {}
+    return {FOREIGN: msgspec.json.encode(settings.foreign).decode()}
 
 
 def for_nobody(settings: Settings, installed: list[str]) -> dict[str, str | None]:
@@ -271,6 +302,11 @@ def _check(settings: Settings) -> None:
             _check_seconds(
                 agent.watch_transcript_s, ("agents", name, "watch_transcript_s"), _WATCH_S
             )
+
+    for name, tool in settings.foreign.tools.items():
+        if not tool.get("as") or not all(tool.values()) or len(set(tool.values())) < len(tool):
+            why = "it needs `as`, its name in Claude Code, and another name for each argument"
+            raise BadKey(("foreign", "tools", name), why)
 
 
 def _check_seconds(seconds: float, keys: tuple[str, ...], allowed: tuple[float, float]) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sliphook import Outcome, PluginHost, Session, Turn
+from sliphook import Outcome, PluginHost, PluginSpec, Session, Turn
 from sliphook.trace.file_sink import FileTrace
 
 from .floor import call
@@ -20,7 +20,7 @@ class PluginTrouble(Exception):
 
 @asynccontextmanager
 async def opened(
-    plugins: Sequence[Path], trace: FileTrace | None = None
+    plugins: Sequence[Path | PluginSpec], trace: FileTrace | None = None
 ) -> AsyncGenerator[PluginHost, None]:
     """A host whose plugins are all ready."""
     async with PluginHost(plugins, on_log=_ignore, trace=trace) as host:
@@ -37,7 +37,7 @@ async def ask(session: Session, turn: Turn, fields: dict[str, Any]) -> Outcome:
 
 @asynccontextmanager
 async def hook(
-    plugins: Sequence[Path],
+    plugins: Sequence[Path | PluginSpec],
     text_bytes: int = 220,
     *,
     trace: FileTrace | None = None,

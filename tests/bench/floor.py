@@ -47,6 +47,7 @@ def call(text_bytes: int = 220) -> dict[str, Any]:
         "call_id": "0123456789abcdef",
         "model_call_id": "call_0123456789",
         "tool_name": "shell",
+        "tool_kind": "shell",
         "origin": "agent",
         "arguments": {"command": "ls", "note": "x" * text_bytes},
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from time import process_time
@@ -10,6 +12,10 @@ from typing import Any
 
 import msgspec
 
+from sliphook import PluginSpec
+from sliphook.adapters.foreign.approval import approved_words
+from sliphook.adapters.foreign.sources import read_source
+from sliphook.registry.made import Made
 from sliphook.trace.file_sink import FileTrace
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol.payloads import PreToolCall
@@ -58,7 +64,7 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
 
         async def ours(
             name: str,
-            plugins: list[Path],
+            plugins: Sequence[Path | PluginSpec],
             text_bytes: int = 220,
             share: float = 1.0,
             *,
@@ -94,6 +100,10 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         )
         coroutine = await ours(
             "hook, Python SDK, async def", shop.python("coroutine", ["coroutine"])
+        )
+        beside = await ours(
+            "hook, Python SDK, def, beside hooks of another agent",
+            [*shop.python("sync", ["sync-beside"]), hooks_of_writing(shop.file("settings.json"))],
         )
         crowded = [
             await ours(
@@ -165,12 +175,21 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         ),
         cpu,
         _row("the same with a trace file: p50", traced, sync, 1.2, "x without"),
+        _row("the same beside another agent's hooks, not for it", beside, sync, 1.2, "x without"),
         *(_row(f"{one.name}: p50", one, bare, 1.2, "x alone") for one in crowded),
         _row(
             "a hook of 1 MiB, Python SDK, def: p50", sync_large, base_large, 3, "x floor of 1 MiB"
         ),
     ]
     return rows, contestants
+
+
+def hooks_of_writing(path: Path) -> PluginSpec:
+    """Hooks of Claude Code before it writes a file, which this call does not."""
+    hook = {"type": "command", "command": "exit 2"}
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}}))
+    made = Made(kind="hooks", words=list(approved_words(read_source(str(path)))))
+    return PluginSpec(made.program, made=made.by("theirs"))
 
 
 def _idle(count: int) -> list[str]:

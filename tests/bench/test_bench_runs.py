@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 PART_S = 120.0
 ROWS = {
-    "hook": 12,
+    "hook": 13,
     "at-once": 2,
     "told": 1,
     "interrupts": 2,
@@ -50,7 +50,7 @@ async def test_every_part_gives_its_rows(part: str, capsys: pytest.CaptureFixtur
     for row in rows:
         if isinstance(row, Row) and "memory has grown" not in row.what:
             assert row.measured.value > 0, row
-    assert len(contestants) == (21 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
+    assert len(contestants) == (22 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
     assert json.loads(json.dumps(as_data(rows, contestants)))["rows"][0]["what"] == rows[0].what
     page = io.StringIO()
     show(rows, contestants, Console(file=page, width=200))

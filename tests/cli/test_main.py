@@ -129,7 +129,8 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
         (["fire"], "sliphook: Missing argument 'EVENT' (see: sliphook fire --help)\n"),
         (
             ["fire", "stop"],
-            "sliphook: give at least one plugin: --plugin PATH|NAME or --mcp COMMAND"
+            "sliphook: give at least one plugin: --plugin PATH|NAME, --mcp COMMAND or --hooks"
+            " PATH"
             " (see: sliphook fire --help)\n",
         ),
         (
@@ -174,7 +175,8 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
         ),
         (
             ["call", "deploy"],
-            "sliphook: give at least one plugin: --plugin PATH|NAME or --mcp COMMAND"
+            "sliphook: give at least one plugin: --plugin PATH|NAME, --mcp COMMAND or --hooks"
+            " PATH"
             " (see: sliphook call --help)\n",
         ),
         (

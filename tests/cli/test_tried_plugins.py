@@ -56,7 +56,7 @@ def test_env_gives_it(
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--env", "HOME"], "--env is for the plugins of --plugin PATH and --mcp; give"),
+        (["--env", "HOME"], "--env is for the plugins of --plugin PATH, --mcp and --hooks; give"),
         (["--plugin", "x", "--env", "NOT_SET_HERE"], "the variable NOT_SET_HERE is not set here"),
         (["--plugin", "x", "--env", "LD_PRELOAD"], "LD_PRELOAD is never given to a plugin"),
         (["--plugin", "x", "--env", "A=B"], "'A=B' is no name of an environment variable"),
@@ -154,6 +154,6 @@ def test_an_installed_plugin_is_known_by_its_name(
     )
     done = ran(sliphook, command, "--plugin", "tok", "--config", "limit=1")
     assert (
-        "--config is for the plugins of --plugin PATH and --mcp; change an installed one's by:"
+        "--config is for the plugins of --plugin PATH, --mcp and --hooks; change an installed one's by:"
         " sliphook config NAME KEY=VALUE" in done.err
     )

@@ -37,6 +37,7 @@ def test_drift_is_found(
         "examples/guard.sh",
         "examples/gate.sh",
         "docs/agents.md",
+        "docs/foreign-hooks.md",
         "docs/hermes.md",
         "docs/installing.md",
         "docs/processes.md",

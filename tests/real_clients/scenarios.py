@@ -12,6 +12,7 @@ from tests.adapters.attached.fake_agent import daemons, wait_for
 from tests.adapters.dialects.recorded import payload
 
 from .clients import KEY
+from .their_hooks import their_hooks
 from .world import World, children
 
 _KILL: Final = """
@@ -265,6 +266,7 @@ ALL: Final[dict[str, tuple[Callable[[World], None], tuple[str, ...]]]] = {
     "by-hand": (by_hand, _EACH),
     "child": (child, ("claude-code", "codex")),
     "mcp": (mcp, ("claude-code",)),
+    "their-hooks": (their_hooks, ("claude-code",)),
 }
 """Each scenario with the agents that have what it is about."""
 

@@ -55,6 +55,21 @@ def ran(folder: Path, *args: str, is_async: bool = False, **options: Any) -> Any
 
 
 @both
+def test_a_command_reads_what_it_is_given(tmp_path: Path, is_async: bool) -> None:
+    text = "grüße\n" * 100_000
+    result = ran(tmp_path, "sh", "-c", "cat; echo end >&2", is_async=is_async, stdin=text)
+    assert (result.status, result.stderr) == (0, "end\n")
+    assert result.stdout.startswith("grüße\n")
+
+
+@both
+@pytest.mark.parametrize("script", ["exit 3", "exec <&-; sleep 0.2; exit 3", "read a; exit 3"])
+def test_a_command_need_not_read_all(tmp_path: Path, is_async: bool, script: str) -> None:
+    result = ran(tmp_path, "sh", "-c", script, is_async=is_async, stdin="x\n" * 1_000_000)
+    assert result == CommandResult(status=3, stdout="", stderr="")
+
+
+@both
 def test_a_command_runs_in_the_project(tmp_path: Path, is_async: bool) -> None:
     result = ran(tmp_path, "sh", "-c", "pwd; echo no >&2; exit 3", is_async=is_async)
     assert result == CommandResult(status=3, stdout=f"{tmp_path}\n", stderr="no\n")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
+import trio
 
 from .colours import coloured
 from .common import EXIT_FAILED, EXIT_OK, json_option, print_json
@@ -39,7 +40,8 @@ def command(as_json: bool) -> int:
         def opened(host: PluginHost) -> None:
             running.host = host
 
-        findings = await examine(agent_tools=RESERVED_TOOLS, opened=opened)
+        found = await examine(agent_tools=RESERVED_TOOLS, opened=opened)
+        findings = [*found, *await trio.to_thread.run_sync(_of_hooks)]
         problems = sum(finding.level == "problem" for finding in findings)
         if as_json:
             print_json({"ok": not problems, "findings": findings})
@@ -48,6 +50,36 @@ def command(as_json: bool) -> int:
         return EXIT_FAILED if problems else EXIT_OK
 
     return run_trio(doctor)
+
+
+def _of_hooks() -> list[Finding]:
+    """What of installed hooks of other agents does not run here."""
+    from sliphook.doctor import Finding
+    from sliphook.registry import Registered, Registry, RegistryError
+    from sliphook.settings import SettingsError, read_settings
+
+    from .common import Failed
+    from .foreign_hooks import hooks_at, what_does_not_run
+
+    findings: list[Finding] = []
+    try:
+        settings, plugins = read_settings(), Registry().read()
+    except (RegistryError, SettingsError):
+        return []  # other findings say so
+    for plugin in plugins:
+        if not isinstance(plugin, Registered) or plugin.recorded.made is None:
+            continue
+        if plugin.recorded.made.kind != "hooks" or not plugin.enabled:
+            continue
+        system, path, _ = plugin.recorded.made.words
+        try:
+            lines = what_does_not_run(hooks_at(f"{system}:{path}"), settings)
+        except Failed as error:
+            lines = [error.message]
+        findings += [
+            Finding(area="plugins", level="note", about=plugin.name, what=line) for line in lines
+        ]
+    return findings
 
 
 def _page(findings: Sequence[Finding]) -> str:

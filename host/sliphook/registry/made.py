@@ -48,13 +48,16 @@ class Kind(NamedTuple):
     words: str
 
 
-KINDS: Final = {"mcp": Kind("sliphook.adapters.mcp", "MCP server")}
+KINDS: Final = {
+    "mcp": Kind("sliphook.adapters.mcp", "MCP server"),
+    "hooks": Kind("sliphook.adapters.foreign", "hooks"),
+}
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a plugin is made of, as the user approved it."""
 
-    kind: Annotated[Literal["mcp"], doc("which adapter makes it", "mcp")]
+    kind: Annotated[Literal["mcp", "hooks"], doc("which adapter makes it", "mcp")]
     words: Annotated[list[str], doc("what the adapter is given", ["/usr/bin/mcp-server-time"])]
     files: Annotated[
         dict[str, str],

@@ -21,6 +21,7 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
         continue_with: the text with which the turn goes on.
         message: a text for the person.
         end: why the agent is to end its turn; only after an interrupt that a plugin asked for.
+        messages: role and text of each message that the model is to be sent instead.
     """
 
     denied: str | None = None
@@ -31,6 +32,7 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     continue_with: str | None = None
     message: str | None = None
     end: str | None = None
+    messages: tuple[tuple[str, str], ...] | None = None
 
     @property
     def context_text(self) -> str | None:

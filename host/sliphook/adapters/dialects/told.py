@@ -26,6 +26,7 @@ class Happening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         turn_id: the agent's id of the turn, or of its prompt.
         agent_id, agent_type: the child agent in which it happened; None in the root.
         permission_mode, model: as the agent calls them.
+        at_s: when, in seconds since 1970; None if it is not told.
     """
 
     event: str
@@ -37,6 +38,7 @@ class Happening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     agent_type: str | None = None
     permission_mode: str | None = None
     model: str | None = None
+    at_s: float | None = None
 
 
 class SessionStarted(Happening, frozen=True, kw_only=True):
@@ -46,9 +48,24 @@ class SessionStarted(Happening, frozen=True, kw_only=True):
 
 
 class SessionEnded(Happening, frozen=True, kw_only=True):
-    """A session is over."""
+    """A session is over; `turns` and `tokens` are those of the whole session."""
 
     reason: EndReason
+    turns: int | None = None
+    tokens: int | None = None
+
+
+class TurnBegun(Happening, frozen=True, kw_only=True):
+    """A turn exists from now on; `index` from 1, counted in the session."""
+
+    index: int
+
+
+class TurnEnded(Happening, frozen=True, kw_only=True):
+    """A turn is over; `outcome` as in our `turn_end`."""
+
+    outcome: str
+    index: int | None = None
 
 
 class Prompted(Happening, frozen=True, kw_only=True):
@@ -59,6 +76,7 @@ class Prompted(Happening, frozen=True, kw_only=True):
 
     text: str
     queued: bool = False
+    turn_index: int | None = None
 
 
 class OfTool(Happening, frozen=True, kw_only=True):
@@ -101,6 +119,12 @@ class ToolDone(OfTool, frozen=True, kw_only=True):
     duration_ms: float | None = None
 
 
+class ToolDenied(OfTool, frozen=True, kw_only=True):
+    """A tool may not run; `reason` is what the model reads."""
+
+    reason: str
+
+
 class CallEnd(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a batch: what the model reads of it."""
 
@@ -125,10 +149,14 @@ class StopAsked(Happening, frozen=True, kw_only=True):
     Attributes:
         again: it was sent on by a hook before, in this turn.
         last_assistant_message: None if the agent does not say.
+        prompt: what the person wrote last.
+        turns: of the session, this one included.
     """
 
     again: bool = False
     last_assistant_message: str | None = None
+    prompt: str | None = None
+    turns: int | None = None
 
 
 class TurnFailed(Happening, frozen=True, kw_only=True):
@@ -136,6 +164,7 @@ class TurnFailed(Happening, frozen=True, kw_only=True):
 
     kind: str
     message: str
+    turn_index: int | None = None
 
 
 class TurnInterrupted(Happening, frozen=True, kw_only=True):
@@ -153,10 +182,12 @@ class SubagentStopped(Happening, frozen=True, kw_only=True):
 
     status: ChildStatus = "completed"
     summary: str | None = None
+    goal: str | None = None
+    duration_s: float | None = None
 
 
 class Notified(Happening, frozen=True, kw_only=True):
-    """The person is told something; `kind` as the agent calls it.
+    """The person is told something; `kind` as the agent calls it, or our level of the alert.
 
     `asks`: they are asked so whether a tool may run.
     """
@@ -164,6 +195,23 @@ class Notified(Happening, frozen=True, kw_only=True):
     kind: str
     message: str
     asks: bool = False
+
+
+class PersonAsked(Happening, frozen=True, kw_only=True):
+    """A person is asked something; `call` is the tool call that waits, if one does."""
+
+    kind: str
+    message: str
+    call: PermissionAsked | None = None
+
+
+class PersonAnswered(Happening, frozen=True, kw_only=True):
+    """What the person, or a plugin in their place, chose: `allow`, `deny` or the answer."""
+
+    kind: str
+    choice: str
+    by: str
+    call: PermissionAsked | None = None
 
 
 class Elicited(Happening, frozen=True, kw_only=True):
@@ -181,9 +229,17 @@ class ElicitationAnswered(Happening, frozen=True, kw_only=True):
 
 
 class ModelAsked(Happening, frozen=True, kw_only=True):
-    """A model call is about to be made; `messages` are what of them is text."""
+    """A model call is about to be made; `messages` are what of them is text.
+
+    Attributes:
+        messages: role and text of each.
+        index: which call of the turn it is, from 1.
+        prompt: what the person wrote last.
+    """
 
     messages: tuple[tuple[str, str], ...]
+    index: int | None = None
+    prompt: str | None = None
 
 
 class ModelAnswered(Happening, frozen=True, kw_only=True):
@@ -193,11 +249,13 @@ class ModelAnswered(Happening, frozen=True, kw_only=True):
         text: this piece.
         last: no more comes of this answer.
         usage: input and output tokens; None if the agent does not say.
+        prompt: what the person wrote last.
     """
 
     text: str
     last: bool
     usage: tuple[int, int] | None = None
+    prompt: str | None = None
 
 
 class Misread(msgspec.Struct, frozen=True, kw_only=True):

@@ -74,7 +74,8 @@ def command(
 ) -> int:
     """Call the tool TOOL, once, and show its answer.
 
-    Starts only the plugins of --plugin and --mcp; an installed one gets what you have granted it.
+    Starts only the plugins of --plugin, --mcp and --hooks; an installed one gets what you have
+    granted it.
     What a plugin asks meanwhile (`host/ask`) is put to you at a terminal; else it is answered
     `nobody`, and a line says so.
 
@@ -87,7 +88,9 @@ def command(
     should or did not start.
     """
     if not plugins:
-        raise click.UsageError("give at least one plugin: --plugin PATH|NAME or --mcp COMMAND")
+        raise click.UsageError(
+            "give at least one plugin: --plugin PATH|NAME, --mcp COMMAND or --hooks PATH"
+        )
     given = {"name": tool, "arguments": read_object(arguments, "--args")}
     params = payload_with(given, ToolCallParams, of="tool/call", option="--args")
 

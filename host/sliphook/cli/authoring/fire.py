@@ -83,7 +83,8 @@ def command(
 ) -> int:
     """Fire the hook or event EVENT at plugins and show their answers.
 
-    Starts only the plugins of --plugin and --mcp; an installed one gets what you have granted it.
+    Starts only the plugins of --plugin, --mcp and --hooks; an installed one gets what you have
+    granted it.
     What a plugin asks meanwhile (`host/ask`) is put to you at a terminal; else it is answered
     `nobody`, and a line says so.
 
@@ -95,7 +96,9 @@ def command(
     """
     entry = find_entry(event)
     if not plugins:
-        raise click.UsageError("give at least one plugin: --plugin PATH|NAME or --mcp COMMAND")
+        raise click.UsageError(
+            "give at least one plugin: --plugin PATH|NAME, --mcp COMMAND or --hooks PATH"
+        )
     full = payload_with(
         read_object(payload, "--payload"), entry.payload, of=entry.name, option="--payload"
     )

@@ -1,4 +1,4 @@
-"""`--plugin`, `--mcp`, `--env` and `--config`: plugins that are started beside installed ones."""
+"""`--plugin`, `--mcp`, `--hooks`, `--env`, `--config`: plugins that start beside installed ones."""
 
 from __future__ import annotations
 
@@ -47,12 +47,15 @@ def plugin_options(command: _F) -> _F:
     def with_specs(
         plugins: tuple[str, ...],
         mcp: tuple[str, ...],
+        hooks: tuple[str, ...],
         env: tuple[str, ...],
         settings: tuple[str, ...],
         **others: Any,
     ) -> Any:
+        from sliphook.cli.foreign_hooks import hooks_of
+
         named = [_installed(one) or _tried(Path(one)) for one in plugins]
-        specs = [*named, *map(server_of, mcp)]
+        specs = [*named, *map(server_of, mcp), *map(hooks_of, hooks)]
         return command(plugins=_given(specs, env, settings), **others)
 
     options = (
@@ -70,6 +73,12 @@ def plugin_options(command: _F) -> _F:
             multiple=True,
             metavar="COMMAND",
             help="Start the MCP server of this command as a plugin. May be given several times.",
+        ),
+        click.option(
+            "--hooks",
+            multiple=True,
+            metavar="PATH",
+            help="Run the hooks of another agent's configuration. May be given several times.",
         ),
         click.option(
             "--env",
@@ -150,10 +159,10 @@ def _given(
     ):
         if values and not tried:
             raise click.UsageError(
-                f"{option} is for the plugins of --plugin PATH and --mcp; {instead}"
+                f"{option} is for the plugins of --plugin PATH, --mcp and --hooks; {instead}"
             )
     variables = _variables(env)
-    tried = [replace(spec, env=variables) for spec in tried]
+    tried = [replace(spec, env={**spec.env, **variables}) for spec in tried]
     if settings:
         tried = _configured(tried, settings)
     left = iter(tried)

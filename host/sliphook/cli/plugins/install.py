@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sliphook.cli.chosen_plugins import user_settings
 from sliphook.cli.common import EXIT_OK, Failed, complain, json_option, print_json
 from sliphook.cli.completion import installable
 from sliphook.cli.options.settings import check_settings, settings_from
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     help="Install an MCP server under this name; its command follows: --mcp NAME -- COMMAND ARGS.",
 )
 @click.option(
+    "--hooks",
+    metavar="PATH",
+    help="Install the hooks of another agent's configuration, a file or a plugin's folder.",
+)
+@click.option(
     "--yes",
     is_flag=True,
     help="Agree to run it and to install it. Grants nothing: name each grant.",
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
 def command(
     target: tuple[str, ...],
     mcp: str | None,
+    hooks: str | None,
     yes: bool,
     name: str | None,
     settings: tuple[str, ...],
@@ -64,31 +71,43 @@ def command(
 
     With --mcp the plugin is the MCP server of a command, and its files are that command's
     executable, and its script if that is an interpreter.
+
+    With --hooks the plugin runs the hooks of a configuration of Claude Code, docker-agent,
+    agent-code, Codex, Gemini CLI, Copilot CLI or Cursor. Each is shown; recorded are their
+    definitions and the script files that they name.
     """
     from sliphook.cli.run_once import run_once
     from sliphook.plugin.spec import PluginSpec
     from sliphook.registry import Registered, Registry
+    from sliphook.settings import with_settings
 
-    if mcp is None and len(target) != 1:
+    if hooks is not None and (target or mcp is not None):
+        raise click.UsageError("--hooks PATH stands alone")
+    if hooks is None and mcp is None and len(target) != 1:
         raise click.UsageError("give one PATH or NAME")
     if mcp is not None and name is not None:
         raise click.UsageError("--mcp gives the name already; leave --name out")
     registry = Registry()
+    lines: list[str] = []
     with registry_errors():
         check_variables(env)
-        if mcp is None:
+        if hooks is not None:
+            found, own_name, lines = _hooks_to_install(hooks)
+            name = name or own_name
+            registry.check_free(name)
+        elif mcp is None:
             found = _file_to_install(registry, target[0], name)
         else:
             found, name = _server_to_install(registry, target, mcp), mcp
     consent = Consent(yes=yes, quiet=as_json and yes, command="install")
+    consent.show(lines)
     consent.show_file(found)
     consent.confirm("Run it once, to see what it wants?")
     given = {variable: os.environ[variable] for variable in env if variable in os.environ}
     config = settings_from(settings, None)
     # with the hash that the user was shown: a file that was swapped since is not started
-    manifest = run_once(
-        found.in_place_of(PluginSpec(found.path, config=config, env=given), name or "")
-    )
+    spec = found.in_place_of(PluginSpec(found.path, config=config, env=given), name or "")
+    manifest = run_once(with_settings(spec, user_settings()) if hooks is not None else spec)
     consent.show(["", *lines_of_manifest(manifest)])
     name = name or manifest.name
     with registry_errors():
@@ -161,6 +180,19 @@ def _server_to_install(registry: Registry, command: Sequence[str], name: str) ->
 
     registry.check_free(name)
     return Executable.of(made_of_command(command, Path.cwd()))
+
+
+def _hooks_to_install(given: str) -> tuple[Executable, str, list[str]]:
+    """The hooks of a configuration, the name of their plugin, and what the user reads of them."""
+    from sliphook.cli.foreign_hooks import hooks_at, lines_of_hooks, made_of, name_of
+    from sliphook.registry.executables import Executable
+
+    source = hooks_at(given)
+    return (
+        Executable.of(made_of(source)),
+        name_of(source),
+        lines_of_hooks(source, user_settings()),
+    )
 
 
 def _refuse_installed_file(registry: Registry, found: Executable) -> None:

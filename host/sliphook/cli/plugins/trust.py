@@ -40,22 +40,30 @@ def command(
     """
     from msgspec.structs import replace
 
+    from sliphook.cli.chosen_plugins import user_settings
+    from sliphook.cli.foreign_hooks import hooks_again
     from sliphook.cli.run_once import run_once
     from sliphook.files import paths
     from sliphook.registry import Registry
     from sliphook.registry.executables import look_again
+    from sliphook.settings import with_settings
 
     registry = Registry()
+    lines: list[str] = []
     with registry_errors():
         check_variables(env)
         old = registry.get(name)
         found = look_again(old)
+        if found.made is not None and found.made.kind == "hooks":
+            found, lines = hooks_again(found.made)
     consent = Consent(yes=yes, quiet=as_json and yes, command="trust")
+    consent.show(lines)
     file_changed = not found.is_as(old.recorded)
     if file_changed:
         consent.show_file(found, old.recorded)
         consent.confirm("Its file has changed. Run it once, to see what it wants?")
     spec = found.in_place_of(dataclasses.replace(old.spec(os.environ), recorded=None), name)
+    spec = with_settings(spec, user_settings())
     manifest = run_once(spec, paths.plugin_data() / name)
     more = _asks_for_more(old, manifest)
     if more:

@@ -46,6 +46,7 @@ class Command:
         env: variables beside those of the plugin.
         timeout_s: how long it may take.
         max_bytes: how much is kept of its output, and of its errors.
+        given: what it reads from standard input; None: that is empty.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Command:
         env: Mapping[str, str] | None,
         timeout_s: float | None,
         max_bytes: int,
+        given: bytes | None = None,
     ) -> None:
         if isinstance(args, str) or not args:
             raise TypeError(
@@ -67,6 +69,7 @@ class Command:
         self._env = None if env is None else {**os.environ, **env}
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
+        self._given = given
 
     def run(
         self, is_cancelled: Callable[[], bool], tell: Callable[[str], object]
@@ -86,7 +89,7 @@ class Command:
         if is_cancelled():
             return None
         process = self._start()
-        output = _Output(process, self._max_bytes)
+        output = _Output(process, self._max_bytes, self._given or b"")
         tree = ProcessTree(process.pid)
         _running.add(tree)
         try:
@@ -110,7 +113,7 @@ class Command:
             return subprocess.Popen[bytes](
                 self._args,
                 bufsize=0,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if self._given is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self._cwd,
@@ -143,10 +146,11 @@ class Command:
 
 
 class _Output:
-    """What a process writes, and when it ends."""
+    """What a process writes, what it is given to read, and when it ends."""
 
-    def __init__(self, process: subprocess.Popen[bytes], max_bytes: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], max_bytes: int, given: bytes) -> None:
         self._process = process
+        self._given = memoryview(given)
         self._poll = select.poll()
         self._kept: dict[int, KeptOutput] = {}
         self._open = 0
@@ -155,6 +159,9 @@ class _Output:
                 self._poll.register(stream, select.POLLIN)
                 self._kept[stream.fileno()] = KeptOutput(max_bytes)
                 self._open += 1
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            self._poll.register(process.stdin, select.POLLOUT)
         self._latest = b""
         self._end: int | None = None
         with suppress(AttributeError, OSError):  # not Linux, or an old one
@@ -175,6 +182,9 @@ class _Output:
                 self._has_ended = True
                 self._poll.unregister(fd)
                 continue
+            if fd not in self._kept:
+                self._give(fd)
+                continue
             data = os.read(fd, _READ_BYTES)
             if data:
                 self._kept[fd].add(data)
@@ -184,6 +194,18 @@ class _Output:
                 self._poll.unregister(fd)
                 self._open -= 1
         return read
+
+    def _give(self, fd: int) -> None:
+        """Write what it takes now; close its input when it has all, or reads no more."""
+        try:
+            self._given = self._given[os.write(fd, self._given[:_READ_BYTES]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it has closed its input, or has ended
+            self._given = self._given[:0]
+        if not self._given and self._process.stdin is not None:
+            self._poll.unregister(fd)
+            self._process.stdin.close()
 
     def new_line(self) -> str | None:
         """The last line of what was written since the last call; None if there is none."""
@@ -195,7 +217,7 @@ class _Output:
         until = time.monotonic() + TERM_GRACE_S
         while self._open and self.read(_TICK_S) and time.monotonic() < until:
             pass
-        for stream in (self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
         if self._end is not None:

@@ -96,12 +96,14 @@ class BaseContext(PluginContext[ConfigT], CallFields):
         self,
         args: Sequence[str | os.PathLike[str]],
         cwd: str | os.PathLike[str] | None,
+        stdin: str | bytes | None,
         **options: Any,
     ) -> Command:
         # imported here, since it would slow every plugin's start
         from sliphook_sdk.command.running import Command
 
-        return Command(args, cwd=self.cwd if cwd is None else cwd, **options)
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        return Command(args, cwd=self.cwd if cwd is None else cwd, given=given, **options)
 
     def say(self, text: str) -> None:
         """Show the user a piece of the text that the answer will `substitute` for the model's.
@@ -149,6 +151,7 @@ class Context(BaseContext[ConfigT]):
         env: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         max_bytes: int = 65536,
+        stdin: str | bytes | None = None,
     ) -> CommandResult:
         """Run a command to its end; the last line of its output is shown as progress.
 
@@ -161,13 +164,16 @@ class Context(BaseContext[ConfigT]):
             env: variables beside those of the plugin.
             timeout_s: how long it may take.
             max_bytes: how much is kept of its output, and of its errors: half from the begin, half
-                from the end. Its input is empty.
+                from the end.
+            stdin: what it reads; None: its input is empty.
 
         Raises:
             CommandError: it cannot be started.
             Cancelled: the call is cancelled, and the command has ended. Do not catch it.
         """
-        command = self._command(args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes)
+        command = self._command(
+            args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, stdin=stdin
+        )
         result = command.run(lambda: self._call.cancelled, self.progress)
         if result is None:
             raise Cancelled
@@ -255,6 +261,7 @@ class AsyncContext(BaseContext[ConfigT]):
         env: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         max_bytes: int = 65536,
+        stdin: str | bytes | None = None,
     ) -> CommandResult:
         """Run a command to its end: see `Context.run`. A cancel of the task ends it too.
 
@@ -263,7 +270,9 @@ class AsyncContext(BaseContext[ConfigT]):
         """
         from sliphook_sdk.command.awaited import run_in_thread
 
-        command = self._command(args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes)
+        command = self._command(
+            args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, stdin=stdin
+        )
         return await run_in_thread(command, self.progress)
 
     async def notify(self, level: AlertLevel, message: str) -> None:

@@ -1,0 +1,189 @@
+"""Pure: the shape of the table of one system whose hooks run here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from sliphook.adapters.dialects.answer import HookAnswer
+from sliphook.adapters.dialects.dialect import Effect, How
+from sliphook.adapters.dialects.told import Happening
+from sliphook_sdk.protocol import Uses
+
+from .handler import Definitions, Handler
+from .matchers import Rule
+from .toolmap import TheirTools
+
+MAX_REASON_CHARS: Final = 8_000
+"""Of what a command writes as its reason, so much is passed on."""
+
+Format = Literal["json", "yaml", "toml"]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How one command, or one request, ended.
+
+    Attributes:
+        exit_code: None if it was not run to its end.
+        stdout, stderr: what it wrote; the body of a response is `stdout`.
+        failure: why it was not run to its end, in words that follow its name.
+        of_http: it was a request, which has no exit code of its own: 0 is a success.
+    """
+
+    exit_code: int | None
+    stdout: str = ""
+    stderr: str = ""
+    failure: str | None = None
+    of_http: bool = False
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong, in words that follow its name."""
+        if self.failure is not None:
+            return self.failure
+        said = (self.stderr.strip() or self.stdout.strip()).splitlines()
+        return f"exited with {self.exit_code}" + (f": {said[0][:200]}" if said else "")
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What one hook came to, by the rules of its system.
+
+    Attributes:
+        answer: its part of the answer.
+        failed: how it failed, in words that follow its name; None if it did not.
+    """
+
+    answer: HookAnswer = HookAnswer()
+    failed: str | None = None
+
+
+def always(told: Happening) -> bool:
+    """For an event that comes whenever ours does."""
+    return True
+
+
+class HostedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of the system.
+
+    Attributes:
+        theirs: its name.
+        ours: the entry of our catalogue that it is fired from; "" if it never comes.
+        how: whether it comes as the system says.
+        limits: what is different, or why it never comes; "" if exact.
+        fields: what stdin has beside the common fields, by the system's documents.
+        missing: those of `fields` that are not there, each with the reason.
+        answers: what is made of each of its answers, by our name of it.
+        matched: the field that a matcher is held against; "" if it has none.
+        when: whether it comes at this happening.
+        blocks: it can deny, so that our subscription is closed.
+        sequential: its hooks run one after the other, each with what the one before replaced.
+        timeout_s: the default of this event, if it has one of its own.
+    """
+
+    theirs: str
+    ours: str = ""
+    how: How = "exact"
+    limits: str = ""
+    fields: tuple[str, ...] = ()
+    missing: Mapping[str, str] = {}
+    answers: Mapping[str, Effect] = {}
+    matched: str = ""
+    when: Callable[[Happening], bool] = always
+    blocks: bool = False
+    sequential: bool = False
+    timeout_s: float | None = None
+
+
+class Hosted(msgspec.Struct, frozen=True, kw_only=True):
+    """One system.
+
+    Attributes:
+        name: as it is recorded.
+        title: as people call it.
+        seen: which version, or which documents and source, the table was made from.
+        format: of its configuration.
+        events: in the order in which those of one entry of ours run.
+        common: the fields of every stdin.
+        define: from the decoded configuration to its hooks. Raises `WrongField`.
+        build: what a command reads on stdin, without what is None.
+        judge: what the end of a command means.
+        rule: how its matchers are read.
+        tools: the names of its tools and of their arguments.
+        shell: what a command is given to; "" in front of `-c` is the user's own.
+        raw_newline: stdin ends with a line end.
+        sequential: hooks run one after the other, whatever the event.
+        environment: the variables that a command has, by their names: `{project}`, `{session}`,
+            `{root}` (of a plugin), `{data}`, `{env_file}`, `{event}`, `{tool}`, `{traceparent}` and
+            `{stdin}` are filled in; a variable whose value is not there is left out.
+        uses: what its answers may ask of the host: an alert, an interrupt.
+        failure: its rule for a hook that fails, for people.
+        ignored: what of an answer has no effect here, each with the reason.
+    """
+
+    name: str
+    title: str
+    seen: str
+    format: Format
+    events: tuple[HostedEvent, ...]
+    common: tuple[str, ...]
+    define: Callable[[Mapping[str, Any]], Definitions]
+    build: Callable[[Happening], dict[str, Any]]
+    judge: Callable[[HostedEvent, Handler, Happening, Ended], Judged]
+    rule: Rule
+    tools: TheirTools
+    shell: tuple[str, ...] = ("/bin/sh", "-c")
+    raw_newline: bool = False
+    sequential: bool = False
+    environment: Mapping[str, str] = {}
+    uses: tuple[Uses, ...] = ("notify", "interrupt")
+    failure: str = ""
+    ignored: Mapping[str, str] = {}
+
+    def named(self, name: str) -> tuple[HostedEvent, ...]:
+        """The rows of that event; none if the system has none, as far as is known."""
+        return tuple(event for event in self.events if event.theirs == name)
+
+    def stdin(self, told: Happening) -> bytes:
+        """What a command reads. Raises what JSON cannot carry: ValueError, TypeError."""
+        body = {name: value for name, value in self.build(told).items() if value is not None}
+        # as the systems write it: UTF-8, but an escape for a lone surrogate
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace") + (b"\n" if self.raw_newline else b"")
+
+
+def object_in(text: str) -> dict[str, Any] | None:
+    """The JSON object that `text` is, white space around it aside; None if it is none."""
+    stripped = text.strip()
+    if not (stripped.startswith("{") and stripped.endswith("}")):
+        return None
+    try:
+        decoded = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None
+    return cast(dict[str, Any], decoded) if isinstance(decoded, dict) else None
+
+
+def reason_of(*texts: object) -> str:
+    """The first of the texts that is one and not empty, at most 8,000 characters; else ""."""
+    for text in texts:
+        if isinstance(text, str) and text.strip():
+            return text.strip()[:MAX_REASON_CHARS]
+    return ""
+
+
+def text_in(body: Mapping[str, Any], *names: str) -> str | None:
+    """The first field of these names that is a text and not empty."""
+    for name in names:
+        value = body.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def object_of(body: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """The field if it is an object."""
+    value = body.get(name)
+    return cast(dict[str, Any], value) if isinstance(value, dict) else None

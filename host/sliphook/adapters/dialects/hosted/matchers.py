@@ -1,0 +1,98 @@
+"""Pure: how each system reads a matcher.
+
+An expression of a stranger is tried by the same engine as those of schemas: without look-around in
+time that is linear in the text, with it at most so many steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, Literal
+
+import jsonschema_rs
+import msgspec
+
+from sliphook.errors import SliphookError
+
+Rule = Literal["names or search", "anchored", "exact", "search"]
+"""`names or search`: names separated by `|` or `,`, else an expression that is searched for;
+`anchored`: an expression for the whole; `exact`: one name; `search`: an expression that is
+searched for."""
+
+MAX_MATCHER_CHARS: Final = 1_000
+MAX_VALUE_CHARS: Final = 512
+_STEPS: Final = 10_000
+_NAMES: Final = re.compile(r"[A-Za-z0-9_\- ,|]+")
+_ALTERNATIVES: Final = re.compile(r"[A-Za-z0-9_:-]+(\|[A-Za-z0-9_:-]+)*")
+_BEGINNING: Final = re.compile(r"(\^?)([A-Za-z0-9_:-]+)\.\*(\$?)")
+
+
+class BadMatcher(SliphookError):
+    """No value can be held against it; str() is a sentence without its end."""
+
+
+class Matcher(msgspec.Struct, frozen=True, kw_only=True):
+    """One matcher.
+
+    Attributes:
+        fits: whether it is for a value.
+        names: the only values that it can be for; None if these cannot be told.
+        globs: patterns that all of its values fit; None: any value may.
+    """
+
+    fits: Callable[[str], bool]
+    names: tuple[str, ...] | None = None
+    globs: tuple[str, ...] | None = None
+
+
+def matcher(rule: Rule, text: str | None) -> Matcher:
+    """The matcher of a configuration.
+
+    Raises:
+        BadMatcher: it is too long, or no regular expression.
+    """
+    if not text or (text == "*" and rule != "exact"):
+        return Matcher(fits=lambda value: True)
+    if len(text) > MAX_MATCHER_CHARS:
+        raise BadMatcher(f"it has more than {MAX_MATCHER_CHARS:,} characters")
+    names = _names(rule, text)
+    if names is not None:
+        kept = frozenset(names)
+        return Matcher(fits=kept.__contains__, names=names, globs=names)
+    whole = f"^(?:{text})$" if rule == "anchored" else text
+    search = _searcher(whole)
+    return Matcher(
+        fits=lambda value: search(value[:MAX_VALUE_CHARS]), globs=_globs(text, rule == "anchored")
+    )
+
+
+def _names(rule: Rule, text: str) -> tuple[str, ...] | None:
+    if rule == "exact":
+        return (text,)
+    if rule == "names or search" and _NAMES.fullmatch(text):
+        return tuple(name.strip() for name in re.split(r"[|,]", text) if name.strip())
+    if rule == "anchored" and _ALTERNATIVES.fullmatch(text):
+        return tuple(text.split("|"))
+    return None
+
+
+def _globs(text: str, anchored: bool) -> tuple[str, ...] | None:
+    """The patterns of `name.*`, the one expression that is often meant."""
+    found = _BEGINNING.fullmatch(text)
+    if found is None:
+        return None
+    return (f"{'' if anchored or found[1] else '*'}{found[2]}*",)
+
+
+def _searcher(text: str) -> Callable[[str], bool]:
+    schema = {"type": "string", "pattern": text}
+    for options in (
+        jsonschema_rs.RegexOptions(),
+        jsonschema_rs.FancyRegexOptions(backtrack_limit=_STEPS),
+    ):
+        try:
+            return jsonschema_rs.Draft202012Validator(schema, pattern_options=options).is_valid
+        except ValueError:
+            continue
+    raise BadMatcher("it is no regular expression that can be tried here")
