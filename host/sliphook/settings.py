@@ -48,8 +48,7 @@ MOST_MODEL_CALLS: Final = 10_000
 
 SCRIPTED: Final = "scripted"
 """What `model` is for the scripted model, so no provider is called so."""
-FOREIGN: Final = "SLIPHOOK_FOREIGN"
-"""The variable in which a plugin that is made of hooks finds the settings under `foreign`."""
+FOREIGN: Final = "SLIPHOOK_FOREIGN"  # where plugins that are made of hooks find `foreign`
 _IDLE_S: Final = (60.0, 2_592_000.0)
 _WATCH_S: Final = (0.05, 60.0)
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
