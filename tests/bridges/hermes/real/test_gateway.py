@@ -45,7 +45,9 @@ class Gateway:
         """Wait until Hermes has said all: until then a message would be one to a busy agent."""
         files = [self.folder / "said.jsonl", self.world.heard]
         give_up = time.monotonic() + WAIT_S
-        while time.time() - max(one.stat().st_mtime for one in files if one.exists()) < 2:
+        while (
+            time.time() - max((one.stat().st_mtime for one in files if one.exists()), default=0) < 2
+        ):
             assert time.monotonic() < give_up
             time.sleep(0.05)
 
