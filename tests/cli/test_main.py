@@ -27,6 +27,7 @@ COMMANDS = """
     logs
     attach
     detach
+    mcp
     hook
     fire
     call

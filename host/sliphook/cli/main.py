@@ -44,6 +44,7 @@ _COMMANDS: Final = {
         "attached.attach", "Have the installed plugins work in another agent.", "attach"
     ),
     "detach": _Lazy("attached.attach", "Remove the plugins from another agent.", "detach"),
+    "mcp": _Lazy("attached.mcp", "Serve the installed plugins to an MCP client."),
     "hook": _Lazy("attached.hook", "Put one hook of another agent to the plugins."),
     "fire": _Lazy("authoring.fire", "Fire one hook or event at plugins, and show their answers."),
     "call": _Lazy("authoring.call", "Call one tool of a plugin."),

@@ -56,6 +56,7 @@ class PluginHost(OutsideSessions):
             `logging`. The level tells whose line it is: `debug`, `info`, `warning` and `error` are
             the plugin's own log, `stderr` its stderr, and `host` is what the host says of it.
         on_problem: takes one line for people if a plugin fails or is left out: plugin, message.
+        on_offers: called when `tools` or `commands` may give others than before.
         providers: where models can be called, by the names that plugins may route calls to, with
             the servers' addresses; None: no server.
         reserved_tools: names of the agent's own tools.
@@ -86,6 +87,7 @@ class PluginHost(OutsideSessions):
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[str, str, str], None] | None = None,
         on_problem: Callable[[str, str], None] | None = None,
+        on_offers: Callable[[], None] | None = None,
         providers: Mapping[str, str | None] | None = None,
         reserved_tools: Iterable[str] = (),
         reserved_commands: Iterable[str] = (),
@@ -105,7 +107,7 @@ class PluginHost(OutsideSessions):
                 raise TypeError(f"reserved_{what} must be a list of str, not str")
         self._state = HostState(
             name=name,
-            callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
+            callbacks=Callbacks(on_notify, on_progress, on_log, on_problem, on_offers),
             approver=approver,
             on_submit=on_submit,
             plugin_messages=plugin_messages,
@@ -166,11 +168,7 @@ class PluginHost(OutsideSessions):
         return await self._order(name, Plugin.start)
 
     async def enable(self, name: str) -> PluginStatus:
-        """Start a plugin that was disabled; for any other plugin the same as `restart`.
-
-        Raises:
-            HostError: there is no such plugin.
-        """
+        """Start a plugin that was disabled; for any other plugin the same as `restart`."""
         return await self._order(name, Plugin.start)
 
     async def disable(self, name: str) -> PluginStatus:

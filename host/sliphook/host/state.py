@@ -133,9 +133,8 @@ class HostState:
         self._providers = dict(providers)
         self.approver, self.asker = approver, asker
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
-        self.plugin_calls = PluginCalls(
-            self._by_name, ToolTable(reserved_tools), self.recorder, self.reports
-        )
+        tools = ToolTable(reserved_tools, self.reports.offers_changed)
+        self.plugin_calls = PluginCalls(self._by_name, tools, self.recorder, self.reports)
 
     # -- for sessions (see SessionHost)
 
@@ -301,6 +300,7 @@ class HostState:
         # while it starts again its tools stay: a call of one waits for it
         if not plugin.ready and not plugin.state.waits:
             self.plugin_calls.table.remove(plugin.name)
+        self.reports.offers_changed()  # its commands
         if not plugin.ready:
             forget_plugin(self.sessions.values(), plugin.name)
         if plugin.state is State.READY:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -137,10 +137,14 @@ class ToolTable:
 
     Args:
         reserved: the names of the agent's own tools.
+        changed: called when a scope may have others.
     """
 
-    def __init__(self, reserved: Iterable[str] = ()) -> None:
+    def __init__(
+        self, reserved: Iterable[str] = (), changed: Callable[[], None] = lambda: None
+    ) -> None:
         self._reserved = frozenset(reserved)
+        self._changed = changed
         self._tools: dict[str, dict[str | None, tuple[ToolOffer, ...]]] = {}
 
     def is_reserved(self, name: str) -> bool:
@@ -152,10 +156,12 @@ class ToolTable:
         self._tools.setdefault(plugin, {})[session_id] = tuple(
             ToolOffer(**msgspec.structs.asdict(tool), plugin=plugin) for tool in tools
         )
+        self._changed()
 
     def remove(self, plugin: str) -> None:
         """Remove the plugin's tools of every scope."""
-        self._tools.pop(plugin, None)
+        if self._tools.pop(plugin, None):
+            self._changed()
 
     def end_session(self, session_id: str) -> None:
         """Remove the tools of a session that has ended."""

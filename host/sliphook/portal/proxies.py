@@ -35,6 +35,7 @@ class HostSettings(TypedDict, total=False):
     on_progress: Callable[[Progress], None] | None
     on_log: Callable[[str, str, str], None] | None
     on_problem: Callable[[str, str], None] | None
+    on_offers: Callable[[], None] | None
     on_submit: Callable[[Submission], object] | None
     plugin_messages: PluginMessages
     providers: Mapping[str, str | None] | None
@@ -53,7 +54,7 @@ def delivered(
 ) -> HostSettings:
     """The same settings, with callbacks that hand each call to `deliver`."""
     changed = cast("dict[str, Any]", settings.copy())
-    for name in ("on_notify", "on_progress", "on_log", "on_problem", "on_submit"):
+    for name in ("on_notify", "on_progress", "on_log", "on_problem", "on_offers", "on_submit"):
         if changed.get(name) is not None:
             changed[name] = partial(hand_over, deliver, changed[name])
     return cast("HostSettings", changed)

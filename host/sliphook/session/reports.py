@@ -54,6 +54,7 @@ class Callbacks:
     on_progress: Callable[[Progress], None] | None
     on_log: Callable[[str, str, str], None] | None
     on_problem: Callable[[str, str], None] | None
+    on_offers: Callable[[], None] | None = None
 
     def call(self, callback: Callable[..., None] | None, *args: Any) -> bool:
         """Call one of them; False if the agent gave none."""
@@ -170,6 +171,10 @@ class Reports:
     def denied(self, plugin: Plugin, message: str, session_id: str) -> None:
         """Tell the other plugins of a failure that the user sees as a deny."""
         self._tell_others(plugin, "warning", self._redactor.text(message), HOST, session_id)
+
+    def offers_changed(self) -> None:
+        """Say that the plugins' tools or commands may be others now."""
+        self._callbacks.call(self._callbacks.on_offers)
 
     def progress(self, progress: Progress) -> None:
         """Show how far a request has come."""

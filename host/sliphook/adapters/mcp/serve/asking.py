@@ -1,0 +1,168 @@
+"""How the client's person is asked: by a request to the client, or in the result of the call.
+
+Up to 2025-11-25 the server sends `elicitation/create` and waits. From 2026-07-28 on it sends no
+requests: the call's result has the question, and the client makes the call again with the answer.
+Meanwhile the call goes on in a task of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+import trio
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ClientCapabilities,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+
+from sliphook.errors import HostError
+from sliphook.ids import new_id
+
+from .backend import Person, Report, untold
+
+PARKED_S: Final = 300.0
+"""How long a question waits for the client to make the call again. A session asks one at a time."""
+_QUESTION: Final = "question"
+
+Work = Callable[[Person, Report], Awaitable[CallToolResult]]
+
+
+class _Question(msgspec.Struct, frozen=True):
+    prompt: str
+    schema: dict[str, Any]
+
+
+def can_ask(capabilities: ClientCapabilities | None) -> bool:
+    """Whether the client has forms for its person. One that names no kind has them."""
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def by_request(ctx: ServerRequestContext[Any, Any]) -> Person:
+    """Asks by `elicitation/create`."""
+
+    async def ask(prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            said = await ctx.session.elicit_form(prompt, schema, ctx.request_id)
+        except MCPError as error:
+            raise HostError(f"the client cannot ask: {error}") from None
+        return _accepted(said)
+
+    return ask
+
+
+def _accepted(said: object) -> dict[str, Any] | None:
+    if not isinstance(said, ElicitResult) or said.action != "accept":
+        return None
+    return dict(said.content or {})
+
+
+class _Running:
+    """One call that may ask while no request of the client is open for it."""
+
+    def __init__(self, work: Work) -> None:
+        self.scope = trio.CancelScope()
+        self.report: Report = untold
+        self._work = work
+        self._news = trio.Event()
+        self._question: _Question | None = None
+        self._answered = trio.Event()
+        self._answer: dict[str, Any] | None = None
+        self._outcome: CallToolResult | Exception = HostError("the call is over")
+
+    async def run(self) -> None:
+        """Make the call."""
+        try:
+            with self.scope:
+                self._outcome = await self._work(self._ask, self._tell)
+        except Exception as error:
+            self._outcome = error
+        finally:
+            self._question = None
+            self._news.set()
+
+    def _tell(self, fraction: float | None, message: str | None) -> None:
+        self.report(fraction, message)
+
+    async def _ask(self, prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+        self._question, self._answered = _Question(prompt, schema), trio.Event()
+        self._news.set()
+        await self._answered.wait()
+        return self._answer
+
+    def answer(self, answer: dict[str, Any] | None) -> None:
+        """What the person says."""
+        self._news = trio.Event()
+        self._question, self._answer = None, answer
+        self._answered.set()
+
+    async def news(self) -> CallToolResult | _Question:
+        """What comes next; raises what the call has raised."""
+        try:
+            await self._news.wait()
+        except trio.Cancelled:
+            self.scope.cancel()
+            raise
+        if self._question is not None:
+            return self._question
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+class ByResult:
+    """Calls whose questions are asked in their results.
+
+    Args:
+        nursery: runs the calls.
+    """
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._parked: dict[str, _Running] = {}
+
+    async def call(
+        self, params: CallToolRequestParams, work: Work, report: Report
+    ) -> CallToolResult | InputRequiredResult:
+        """Make a call, or go on with the one whose question the client answers.
+
+        Raises:
+            MCPError: there is no such question any more.
+        """
+        if params.request_state is None:
+            running = _Running(work)
+            self._nursery.start_soon(running.run)
+        else:
+            found = self._parked.pop(params.request_state, None)
+            if found is None or found.scope.cancel_called:
+                raise MCPError(INVALID_PARAMS, "this question is over; make the call anew")
+            running = found
+            running.scope.deadline = float("inf")
+            running.answer(_accepted((params.input_responses or {}).get(_QUESTION)))
+        running.report = report
+        news = await running.news()
+        running.report = untold
+        if isinstance(news, CallToolResult):
+            return news
+        return self._park(running, news)
+
+    def _park(self, running: _Running, question: _Question) -> InputRequiredResult:
+        for left in [state for state, one in self._parked.items() if one.scope.cancel_called]:
+            del self._parked[left]
+        state = new_id()
+        self._parked[state] = running
+        running.scope.deadline = trio.current_time() + PARKED_S
+        form = ElicitRequestFormParams(message=question.prompt, requested_schema=question.schema)
+        return InputRequiredResult(
+            input_requests={_QUESTION: ElicitRequest(params=form)}, request_state=state
+        )

@@ -1,0 +1,100 @@
+"""What the server serves, wherever it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from sliphook import CommandOffer, ToolOffer, ToolOutcome
+from sliphook_sdk.protocol import Part
+
+Person = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Asks the client's person a question with a form: a prompt and the flat schema of an object.
+
+Returns what fits the schema, or None if they decline. Raises `HostError` if no one can be asked.
+"""
+Report = Callable[[float | None, str | None], None]
+"""Takes how far a call has come: 0 to 1, or None, and what is being done. Never waits."""
+
+
+def untold(fraction: float | None, message: str | None) -> None:
+    """A report that no one wants."""
+
+
+class AskedFor(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call or command of the client.
+
+    Attributes:
+        name: the tool or the command.
+        arguments: of a tool.
+        text: of a command: what stands behind its name.
+        model_call_id: the model's id of the call; None if the client does not say.
+    """
+
+    name: str
+    arguments: dict[str, Any] = {}
+    text: str = ""
+    model_call_id: str | None = None
+
+
+class Offers(msgspec.Struct, frozen=True):
+    """The tools and commands of all plugins, in the order of installation."""
+
+    tools: tuple[ToolOffer, ...] = ()
+    commands: tuple[CommandOffer, ...] = ()
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model reads of a call, with the labelled texts of plugins."""
+
+    content: str
+    is_error: bool = False
+    data: Any = None
+    parts: list[Part] | None = None
+    context: tuple[str, ...] = ()
+
+
+def called(outcome: ToolOutcome, *more: str) -> Called:
+    """The outcome of a call; `more` are further labelled texts for the model."""
+    result = outcome.result
+    return Called(
+        content=result.content,
+        is_error=bool(result.is_error),
+        data=result.data,
+        parts=result.parts or None,
+        context=(*(one.labelled() for one in outcome.context), *more),
+    )
+
+
+class Backend(Protocol):
+    """Where tools and commands are."""
+
+    async def offers(self) -> Offers:
+        """The tools and commands now.
+
+        Raises:
+            HostError: they cannot be had; str() is one line.
+        """
+        ...
+
+    async def call(self, request: AskedFor, person: Person | None, report: Report) -> Called:
+        """Make one tool call; a cancel reaches the plugin.
+
+        Raises:
+            HostError: the call could not be made.
+        """
+        ...
+
+    async def run_command(self, request: AskedFor) -> str:
+        """Run a slash command.
+
+        Raises:
+            HostError: there is no such command, or it failed.
+        """
+        ...
+
+    async def end(self) -> None:
+        """End what it has begun."""
+        ...

@@ -1,0 +1,237 @@
+"""The wire alone: junk, floods, long lines, clients that do not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook import ToolOffer
+from sliphook.adapters.mcp.serve.backend import AskedFor, Backend, Called, Offers, Person, Report
+from sliphook.adapters.mcp.serve.server import serve
+from sliphook.adapters.mcp.serve.wire import MAX_LINE_BYTES, MOST_OPEN
+from tests.programs import WAIT_S
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "a-test", "version": "1"},
+}
+ECHO = ToolOffer(
+    name="echo", description="", input_schema={"type": "object"}, timeout_s=60, plugin="p"
+)
+
+
+class Fixed:
+    """One tool, which answers its arguments; with `hang` it never does."""
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+        self.ended = False
+
+    async def offers(self) -> Offers:
+        await trio.lowlevel.checkpoint()
+        return Offers((ECHO,))
+
+    async def call(self, request: AskedFor, person: Person | None, report: Report) -> Called:
+        if "hang" in request.arguments:
+            try:
+                await trio.sleep_forever()
+            finally:
+                self.cancelled += 1
+        await trio.lowlevel.checkpoint()
+        return Called(content=json.dumps(request.arguments))
+
+    async def run_command(self, request: AskedFor) -> str:
+        await trio.lowlevel.checkpoint()
+        return request.text
+
+    async def end(self) -> None:
+        await trio.lowlevel.checkpoint()
+        self.ended = True
+
+
+class Pipes:
+    """The client's side."""
+
+    def __init__(self, put: int, get: int) -> None:
+        self.put = put
+        self._get = get
+        self._bytes = bytearray()
+
+    async def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            await trio.lowlevel.wait_writable(self.put)
+            view = view[os.write(self.put, view[:4096]) :]
+
+    async def say(self, **message: Any) -> None:
+        await self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    async def hear(self) -> dict[str, Any]:
+        while b"\n" not in self._bytes:
+            await trio.lowlevel.wait_readable(self._get)
+            piece = os.read(self._get, 65536)
+            assert piece, "the server has ended"
+            self._bytes += piece
+        line, _, rest = bytes(self._bytes).partition(b"\n")
+        self._bytes = bytearray(rest)
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    async def initialize(self) -> None:
+        await self.say(id="hello", method="initialize", params=HELLO)
+        assert (await self.hear())["id"] == "hello"
+        await self.say(method="notifications/initialized")
+
+    async def call(self, id: int, **arguments: Any) -> None:
+        params = {"name": "echo", "arguments": arguments}
+        await self.say(id=id, method="tools/call", params=params)
+
+
+@asynccontextmanager
+async def served(backend: Backend, *, sockets: bool = False) -> AsyncGenerator[Pipes]:
+    """A server, which ends when the client's pipes are closed."""
+    if sockets:
+        ours, theirs = socket.socketpair()
+        pairs = ours.detach(), theirs.detach()
+        source = sink = pairs[1]
+        put = get = pairs[0]
+    else:
+        source, put = os.pipe()
+        get, sink = os.pipe()
+
+    async def choose(*_: object) -> Backend:
+        await trio.lowlevel.checkpoint()
+        return backend
+
+    with trio.fail_after(WAIT_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve, source, sink, choose)
+            yield Pipes(put, get)
+            for descriptor in {put, get}:
+                os.close(descriptor)
+    for descriptor in {source, sink}:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("sockets", [False, True])
+async def test_a_call_over_pipes_and_sockets(sockets: bool) -> None:
+    backend = Fixed()
+    async with served(backend, sockets=sockets) as client:
+        await client.initialize()
+        await client.call(1, text="x" * 1_000_000)
+        said = await client.hear()
+        assert len(said["result"]["content"][0]["text"]) == 1_000_012
+    assert backend.ended
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "id"),
+    [
+        (b"junk", -32700, None),
+        (b"\xff\xfe\x00", -32700, None),
+        (b"[" * 100_000, -32600, None),
+        (b"[]", -32600, None),
+        (b'{"jsonrpc":"2.0","id":3}', -32600, 3),
+        (b'{"jsonrpc":"1.0","id":3,"method":"ping"}', -32600, 3),
+        (b'{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}', -32600, 3),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":3,"method":"nonsense"}', -32601, 3),
+    ],
+)
+async def test_what_is_no_request_is_answered_with_an_error(
+    line: bytes, code: int, id: int | None
+) -> None:
+    async with served(Fixed()) as client:
+        await client.initialize()
+        await client.write(line + b"\n")
+        said = await client.hear()
+        assert (said["error"]["code"], said["id"]) == (code, id)
+        await client.call(4, a=1)
+        assert (await client.hear())["id"] == 4
+
+
+@pytest.mark.parametrize("front", [True, False])
+async def test_sixteen_mebibytes_are_refused_by_their_id(front: bool) -> None:
+    call = {"method": "tools/call", "params": {"name": "echo", "arguments": {"a": "x" * 2**24}}}
+    two = {"jsonrpc": "2.0", "id": 7}
+    whole = {**two, **call} if front else {**call, **two}
+    async with served(Fixed()) as client:
+        await client.initialize()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.write, json.dumps(whole).encode() + b"\n")
+            said = await client.hear()
+        assert said["id"] == 7
+        assert said["error"] == {"code": -32600, "message": "the message is over 4 MiB"}
+        await client.call(8, a=1)
+        assert (await client.hear())["id"] == 8
+
+
+async def test_a_line_that_is_a_little_too_long_comes_with_the_next_one() -> None:
+    long = b'{"jsonrpc":"2.0","id":1,"a":"' + b"x" * MAX_LINE_BYTES + b'"}\n'
+    async with served(Fixed()) as client:
+        await client.initialize()
+        ping = b'{"jsonrpc":"2.0","id":2,"method":"ping"}\n'
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.write, long + ping)
+            assert [(await client.hear())["id"] for _ in range(2)] == [1, 2]
+
+
+async def test_so_many_calls_at_once_and_no_more() -> None:
+    backend = Fixed()
+    async with served(backend) as client:
+        await client.initialize()
+        for id in range(MOST_OPEN + 1):
+            await client.call(id, hang=True)
+        said = await client.hear()
+        assert (said["id"], said["error"]["message"]) == (256, "256 requests are open")
+        await client.say(method="notifications/cancelled", params={"requestId": 0})
+        await client.call(500, a=1)
+        assert (await client.hear())["id"] == 500
+    assert backend.cancelled == 256
+
+
+async def test_an_id_that_is_open_is_refused() -> None:
+    async with served(Fixed()) as client:
+        await client.initialize()
+        await client.call(1, hang=True)
+        await client.call(1, a=1)
+        assert (await client.hear())["error"]["message"] == "a request of this id is open"
+
+
+async def test_a_client_that_does_not_read_holds_nobody() -> None:
+    backend = Fixed()
+    async with served(backend) as client:
+        await client.initialize()
+        with trio.move_on_after(1.0):
+            for id in range(1_000):
+                await client.call(id, text="x" * 100_000)
+    assert backend.ended
+
+
+async def test_a_client_that_closes_what_it_reads_ends_all() -> None:
+    source, put = os.pipe()
+    get, sink = os.pipe()
+    backend = Fixed()
+
+    async def choose(*_: object) -> Backend:
+        await trio.lowlevel.checkpoint()
+        return backend
+
+    with trio.fail_after(WAIT_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve, source, sink, choose)
+            client = Pipes(put, get)
+            await client.initialize()
+            os.close(get)
+            await client.say(id=1, method="tools/list")
+    for descriptor in (source, put, sink):
+        os.close(descriptor)
