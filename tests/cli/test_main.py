@@ -23,6 +23,7 @@ COMMANDS = """
     enable
     disable
     trust
+    upgrade
     config
     logs
     attach

@@ -66,7 +66,8 @@ GUARD = {"event": "pre_tool_call", "on_failure": "closed"}
             None,
             "problem guard: failed: /p/guard does not exist; its closed hooks deny as long "
             "as it is not there"
-            " -> once it is put right: sliphook check /p/guard; or: sliphook disable guard",
+            " -> once it is put right: sliphook check /p/guard; or: sliphook disable guard"
+            "; its log: sliphook logs guard",
         ),
         (
             "refused",

@@ -38,6 +38,7 @@ _COMMANDS: Final = {
     "enable": _Lazy("plugins.enable", "Start an installed plugin with agents again.", "enable"),
     "disable": _Lazy("plugins.enable", "Do not start an installed plugin with agents.", "disable"),
     "trust": _Lazy("plugins.trust", "Accept a plugin whose file or whose wishes have changed."),
+    "upgrade": _Lazy("plugins.upgrade", "Bring new versions of plugins with pip or npm."),
     "config": _Lazy("plugins.config", "Show or change the settings of an installed plugin."),
     "logs": _Lazy("plugins.logs", "Show the log of a plugin: what it wrote, and what came of it."),
     "attach": _Lazy(

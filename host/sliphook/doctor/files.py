@@ -104,7 +104,7 @@ def homes(_: Scene) -> Iterator[Finding]:
 def _runs_in_another(plugin: Registered) -> str | None:
     """A line if the interpreter of a script is another one than at its approval, or None."""
     before = plugin.recorded.interpreter
-    if before is None:
+    if before is None or plugin.pin:  # the start itself refuses a pinned one that is gone
         return None
     approved = f"when it was approved, {quote(before)} ran it"
     if not os.path.exists(before):

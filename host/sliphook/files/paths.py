@@ -26,6 +26,11 @@ def plugin_data() -> Path:
     return data_home() / "data"
 
 
+def approved_texts() -> Path:
+    """`$XDG_DATA_HOME/sliphook/approved`: the installed scripts as they were approved."""
+    return data_home() / "approved"
+
+
 def state_home() -> Path:
     """`$XDG_STATE_HOME/sliphook`: logs, histories."""
     return _home("XDG_STATE_HOME", ".local/state")

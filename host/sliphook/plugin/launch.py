@@ -12,6 +12,7 @@ import msgspec
 
 from sliphook.process.child import Process
 from sliphook.process.environment import plugin_environment
+from sliphook.process.interpreter import why_not_pinned
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart, Changed, Refused, spawn
 from sliphook.wire import envelope
@@ -41,6 +42,14 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
     if spec.start is not None:
         return await spec.start()
     env = plugin_environment(os.environ, spec.env)
+    if spec.interpreter is not None:
+        why = why_not_pinned(spec.path, spec.interpreter)
+        if why is not None:
+            raise Refused(
+                f"{why}; pin it to the active one by: sliphook trust {spec.name},"
+                f" or have it follow that: sliphook config {spec.name} --no-pin"
+            )
+        env["PATH"] = os.pathsep.join((os.path.dirname(spec.interpreter), env.get("PATH", "")))
     try:
         return await spawn(
             spec.path,

@@ -77,6 +77,8 @@ class PluginSpec:
         sha256: the hash of the executable that the user approved. At every start, another file
             under its path is refused, and so is one that another user could change. None: any file
             is started.
+        interpreter: a script that looks for its interpreter on PATH (`#!/usr/bin/env python3`) runs
+            in this one; without it, it is refused. None: the first one on PATH.
         made: the plugin is no executable of its own, but made by an adapter; None: it is one.
         edition: which state of its files this is, in any words; `PluginHost.update` starts a plugin
             of another edition anew. None: that is not told.
@@ -96,6 +98,7 @@ class PluginSpec:
     sandbox: bool = False
     limits: Limits = NO_LIMITS
     sha256: str | None = None
+    interpreter: str | None = None
     made: MadeBy | None = None
     edition: str | None = None
     start: Callable[[], Awaitable[Process]] | None = None

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from sliphook.files.search_path import which
+from sliphook.quoting import quote
 
 from .environment import plugin_environment
 
-__all__ = ["interpreter_of", "path_with_interpreter"]
+__all__ = ["interpreter_of", "looked_up", "path_with_interpreter", "why_not_pinned"]
 
 # what Linux itself reads of a file to find its interpreter (BINPRM_BUF_SIZE)
 SHEBANG_BYTES: Final = 256
@@ -46,6 +47,30 @@ def interpreter_of(path: Path) -> str | None:
     return words[0] if words else None
 
 
+def looked_up(path: Path) -> str | None:
+    """The interpreter that the script `path` finds on PATH now, behind a shim; None if it does not.
+
+    Blocks if it has to ask a shim.
+    """
+    wanted = _looks_for(path)
+    found = which(wanted) if wanted else None
+    if found is None or not _may_be_shim(found):
+        return found
+    return chosen_by(found) or found
+
+
+def why_not_pinned(path: Path, pinned: str) -> str | None:
+    """Why a script cannot run in the interpreter that it is pinned to, in a line; or None."""
+    wanted = _looks_for(path)
+    if wanted is None:
+        return None  # it does not look for one
+    if os.path.basename(pinned) != wanted:
+        return f"it wants {quote(wanted, 80)} and is pinned to {quote(pinned, 200)}"
+    if not os.access(pinned, os.X_OK):
+        return f"its interpreter {quote(pinned, 200)}, to which it is pinned, is not there any more"
+    return None
+
+
 def wanted_of_env(words: list[str]) -> str | None:
     """The program that `env` looks for, from the words of a `#!` line; None if that is unclear."""
     wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "-")
@@ -63,8 +88,7 @@ def path_with_interpreter(path: Path, search: str) -> str:
         path: the plugin's file.
         search: the plugin's PATH.
     """
-    words = _shebang(path)
-    wanted = wanted_of_env(words) if words and os.path.basename(words[0]) == "env" else None
+    wanted = _looks_for(path)
     found = which(wanted) if wanted else None
     entries = search.split(os.pathsep)
     if found is None or os.path.dirname(found) not in entries or not _may_be_shim(found):
@@ -74,6 +98,12 @@ def path_with_interpreter(path: Path, search: str) -> str:
         return search  # the shim will say why, on the plugin's stderr
     entries.insert(entries.index(os.path.dirname(found)), os.path.dirname(chosen))
     return os.pathsep.join(entries)
+
+
+def _looks_for(path: Path) -> str | None:
+    """The program that a script has `env` find; None if it names its interpreter, or has none."""
+    words = _shebang(path)
+    return wanted_of_env(words) if words and os.path.basename(words[0]) == "env" else None
 
 
 def _shebang(path: Path) -> list[str]:

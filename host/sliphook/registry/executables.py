@@ -36,12 +36,14 @@ class Executable:
         sha256: the hash of its bytes; None for a made plugin.
         interpreter: what runs it; None if it is no script, or the interpreter is not found.
         made: what the plugin is made of, or None.
+        size: of the file, in bytes; None for a made plugin.
     """
 
     path: Path
     sha256: str | None
     interpreter: str | None = None
     made: Made | None = None
+    size: int | None = None
 
     @classmethod
     def of(cls, made: Made) -> Executable:
@@ -74,6 +76,7 @@ class Executable:
             made=self.made,
             sha256=self.sha256,
             interpreter=self.interpreter,
+            size=self.size,
             installed=installed,
             manifest=manifest_text(manifest),
         )
@@ -117,8 +120,9 @@ def look_at(path: Path) -> Executable:
             f"{shown} is no UTF-8 and cannot be recorded; rename the file or its folder"
         ) from None
     try:
-        return Executable(resolved, sha256_of(resolved), interpreter_of(resolved))
-    except Unreadable as error:
+        hashed, interpreter = sha256_of(resolved), interpreter_of(resolved)
+        return Executable(resolved, hashed, interpreter, size=resolved.stat().st_size)
+    except (Unreadable, FileNotFoundError) as error:
         raise RegistryError(str(error)) from None
 
 

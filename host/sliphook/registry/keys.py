@@ -38,8 +38,9 @@ class Recorded(
     ] = None
     interpreter: Annotated[
         str | None,
-        doc("what runs a script, for your information; it is not hashed", "/usr/bin/python3"),
+        doc("what ran a script when it was approved; it is not hashed", "/usr/bin/python3"),
     ] = None
+    size: Annotated[int | None, doc("of the executable, in bytes", 1234)] = None
     made: Annotated[
         Made | None, doc("in place of path and sha256: what an adapter makes the plugin of", {})
     ] = None
@@ -83,6 +84,14 @@ class PluginKeys(
     ] = None
     sandbox: Annotated[
         bool, doc("Linux: no network, and no writing but to its own folder", False)
+    ] = False
+    pin: Annotated[
+        bool,
+        doc(
+            "true: a script that looks for its interpreter on PATH runs in `recorded.interpreter`;"
+            " false: in the one that is active where an agent starts",
+            True,
+        ),
     ] = False
     config: Annotated[
         dict[str, Any],

@@ -74,6 +74,7 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
             recorded=self.manifest,
             sha256=self.recorded.sha256,
             sandbox=self.sandbox,
+            interpreter=self.recorded.interpreter if self.pin else None,
             made=self.recorded.made.by(self.name) if self.recorded.made is not None else None,
         )
 

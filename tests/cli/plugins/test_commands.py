@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ def test_what_a_person_is_shown_and_asked(run: Run, make: MakePlugin, tmp_path: 
         "  not given: DEPLOY_URL; to give it: sliphook config guard --env DEPLOY_URL",
     ]
     owner = path.owner()
-    assert ran.err.splitlines() == [
+    lines = ran.err.splitlines()
+    assert re.fullmatch(r"  size      \d+ bytes, changed \d{4}-\d\d-\d\d \d\d:\d\d", lines.pop(3))
+    assert lines == [
         str(path),
         f"  owner     {owner}, -rwx------",
         f"  sha256    {sha256(path)}",
@@ -186,7 +189,8 @@ def test_trust_shows_what_is_new_and_asks_for_each(run: Run, make: MakePlugin) -
         "Grant inject?",
         "Accept guard as it is now?",
     ]
-    assert f"  sha256    {sha256(path)}\n  before    {old}\n  runs in   /bin/sh\n" in ran.err
+    assert f"  sha256    {sha256(path)}\n  before    {old}\n  size  " in ran.err
+    assert "\n  --- as approved\n  +++ now\n" in ran.err
     assert (
         "It asks for more than was approved:\n  the tool undo\n  the use of inject\n"
         "  not to guard pre_tool_call as before\n"
@@ -257,6 +261,7 @@ def test_settings(run: Run, make: MakePlugin) -> None:
         "servers        -",
         "timeout_cap_s  2.0",
         "sandbox        false",
+        "pin            false",
         "overrides      -",
         "it has         channel, string, default none",
         "it has         key, string, default none",
@@ -296,6 +301,7 @@ def test_settings(run: Run, make: MakePlugin) -> None:
         "servers": [],
         "timeout_cap_s": None,
         "sandbox": True,
+        "pin": False,
         "overrides": {"pre_tool_call": {"priority": 7, "on_failure": "open", "off": True}},
         "settings": {
             name: {"kind": kind, "default": None, "required": False, "description": None}

@@ -25,7 +25,7 @@ from .options import (
 if TYPE_CHECKING:
     from sliphook.registry import Registered
 
-_SHOWN = ("config", "grants", "env", "servers", "timeout_cap_s", "sandbox", "overrides")
+_SHOWN = ("config", "grants", "env", "servers", "timeout_cap_s", "sandbox", "pin", "overrides")
 
 
 @click.command("config")
@@ -74,6 +74,12 @@ _SHOWN = ("config", "grants", "env", "servers", "timeout_cap_s", "sandbox", "ove
     "--sandbox/--no-sandbox",
     default=None,
     help="Linux: no network, and no writing but to its own folder.",
+)
+@click.option(
+    "--pin/--no-pin",
+    default=None,
+    help="Have a script that looks for its interpreter on PATH run in the one of now, or in the one"
+    " that is active where an agent starts.",
 )
 @json_option
 def command(name: str, as_json: bool, **options: Any) -> int:
@@ -128,6 +134,7 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
             if one not in had:
                 all_of_them = ", ".join(sorted(had)) or "none"
                 raise Failed(f"{plugin.name} has no {kind} {one!r}; it has {all_of_them}")
+    plugin = _pinned(plugin, options["pin"])
     return msgspec.structs.replace(
         _overridden(plugin, options),
         config=config,
@@ -145,6 +152,18 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
         timeout_cap_s=_cap(options["timeout_cap"], plugin.timeout_cap_s),
         sandbox=plugin.sandbox if options["sandbox"] is None else options["sandbox"],
     )
+
+
+def _pinned(plugin: Registered, pin: bool | None) -> Registered:
+    from sliphook.process.interpreter import looked_up
+
+    if not pin:
+        return plugin if pin is None else msgspec.structs.replace(plugin, pin=False)
+    interpreter = looked_up(plugin.path) if plugin.recorded.made is None else None
+    if interpreter is None:
+        raise Failed(f"{plugin.name} does not look for its interpreter on PATH: nothing to pin")
+    recorded = msgspec.structs.replace(plugin.recorded, interpreter=interpreter)
+    return msgspec.structs.replace(plugin, pin=True, recorded=recorded)
 
 
 def _overridden(plugin: Registered, options: dict[str, Any]) -> Registered:

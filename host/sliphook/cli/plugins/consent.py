@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ import click
 
 from sliphook.cli.common import Failed
 from sliphook.cli.report import says
+from sliphook.quoting import quote
 
 from .options import grants_among
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from sliphook.registry.keys import Recorded
     from sliphook_sdk.protocol import Uses
 
+_MAX_LINES: Final = 300
+"""Lines of a diff that are shown."""
+_LINE_CHARS: Final = 400
 _WITH_YOUR_RIGHTS: Final = "A plugin runs with your rights, as any program that you start."
 
 
@@ -59,6 +64,7 @@ class Consent:
             approved: what was approved, if it was something else.
         """
         before = approved.hashes if approved is not None else {}
+        dates = _line_of_dates(found.path, approved) if found.made is None else []
         files = [
             line
             for path, sha256 in found.hashes.items()
@@ -66,7 +72,16 @@ class Consent:
         ]
         made = [says(found.made.shown)] if found.made is not None else []
         runs = [f"  runs in   {says(found.interpreter)}"] if found.interpreter is not None else []
-        self.show([*made, *files, *runs, "", _WITH_YOUR_RIGHTS])
+        self.show([*made, *files, *dates, *runs, "", _WITH_YOUR_RIGHTS])
+
+    def show_changes(self, lines: Sequence[str] | None) -> None:
+        """Show the lines of a diff; None if there is no text to compare with."""
+        if lines is None:
+            self.show(["", "What has changed in it cannot be shown: no text of it was kept."])
+            return
+        shown = [f"  {quote(line, _LINE_CHARS)}" for line in lines[:_MAX_LINES]]
+        more = len(lines) - len(shown)
+        self.show(["", *shown, *([f"  … and {more} more lines"] if more else [])])
 
     def confirm(self, question: str) -> None:
         """Go on only if the user agrees.
@@ -120,6 +135,18 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
+def _line_of_dates(path: Path, approved: Recorded | None) -> list[str]:
+    """Size and date of the file, and those of its approval."""
+    stat_now = path.stat()
+    changed = datetime.fromtimestamp(stat_now.st_mtime).strftime("%Y-%m-%d %H:%M")
+    lines = [f"  size      {stat_now.st_size:,} bytes, changed {changed}"]
+    if approved is not None:
+        size = f"{approved.size:,} bytes, " if approved.size is not None else ""
+        when = approved.installed.astimezone().strftime("%Y-%m-%d %H:%M")
+        lines.append(f"  before    {size}installed {when}")
+    return lines
+
+
 def _lines_of_file(path: Path, sha256: str, before: str) -> list[str]:
     from sliphook.registry.executables import owner_of
 
@@ -131,6 +158,19 @@ def _lines_of_file(path: Path, sha256: str, before: str) -> list[str]:
     if before != sha256:
         lines.append(f"  before    {before}")
     return lines
+
+
+def line_of_pin(plugin: Registered) -> str:
+    """In which interpreter a script runs that looks for it on PATH."""
+    if plugin.pin:
+        return (
+            f"it runs in {says(plugin.recorded.interpreter or '')}, whatever is active then;"
+            f" to follow the active one: sliphook config {plugin.name} --no-pin"
+        )
+    return (
+        "it runs in the interpreter that is active where an agent starts;"
+        f" to pin the one of now: sliphook config {plugin.name} --pin"
+    )
 
 
 def lines_of_manifest(manifest: ReadManifest) -> list[str]:

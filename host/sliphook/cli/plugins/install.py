@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from sliphook.cli.chosen_plugins import user_settings
 from sliphook.cli.common import EXIT_OK, Failed, complain, json_option, print_json
@@ -16,7 +17,7 @@ from sliphook.cli.completion import installable
 from sliphook.cli.options.settings import check_settings, settings_from
 from sliphook.cli.report import says
 
-from .consent import Consent, lines_of_manifest, tell_what_is_missing
+from .consent import Consent, line_of_pin, lines_of_manifest, tell_what_is_missing
 from .options import check_variables, grant_options, registry_errors
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="A setting for it. May be given several times.",
 )
+@click.option(
+    "--pin/--no-pin",
+    default=True,
+    help="Have a script that looks for its interpreter on PATH (`#!/usr/bin/env python3`) run in"
+    " the one of now, or in the one that is active where an agent starts.  [default: --pin]",
+)
 @grant_options
 @json_option
 def command(
@@ -58,6 +65,7 @@ def command(
     yes: bool,
     name: str | None,
     settings: tuple[str, ...],
+    pin: bool,
     grants: tuple[str, ...],
     env: tuple[str, ...],
     servers: tuple[str, ...],
@@ -78,7 +86,9 @@ def command(
     """
     from sliphook.cli.run_once import run_once
     from sliphook.plugin.spec import PluginSpec
+    from sliphook.process.interpreter import looked_up
     from sliphook.registry import Registered, Registry
+    from sliphook.registry.kept_text import keep
     from sliphook.settings import with_settings
 
     if hooks is not None and (target or mcp is not None):
@@ -115,9 +125,14 @@ def command(
     config = settings_from(settings, manifest.wire.config_schema)
     check_settings(config, manifest.wire.config_schema, "give --config KEY=VALUE")
     granted = consent.grants(manifest, manifest.uses, grants)
+    interpreter = looked_up(found.path) if found.made is None else None
+    recorded = found.recorded(manifest.wire, datetime.now(UTC).replace(microsecond=0))
+    if interpreter is not None and pin:
+        recorded = msgspec.structs.replace(recorded, interpreter=interpreter)
     plugin = Registered(
         name=name,
-        recorded=found.recorded(manifest.wire, datetime.now(UTC).replace(microsecond=0)),
+        recorded=recorded,
+        pin=pin and interpreter is not None,
         grants=granted,
         servers=consent.servers(manifest.servers, servers, granted),
         env=consent.variables((want.name for want in manifest.env), env),
@@ -128,6 +143,7 @@ def command(
         # once more: those that the plugin asks for are known only now
         check_variables(plugin.env)
         plugin = registry.add(plugin)
+        keep(name, str(found.path), found.sha256)
         _tell_of_clashes(plugin, registry)
         _tell_of_unseen_replacements(plugin, registry)
     if as_json:
@@ -140,10 +156,14 @@ def command(
                 "grants": sorted(plugin.grants),
                 "env": plugin.env,
                 "servers": plugin.servers,
+                "interpreter": plugin.recorded.interpreter,
+                "pin": plugin.pin,
             }
         )
         return EXIT_OK
     click.echo(f"installed {name}")
+    if interpreter is not None:
+        click.echo(f"  {line_of_pin(plugin)}")
     tell_what_is_missing(plugin, manifest)
     return EXIT_OK
 

@@ -126,6 +126,7 @@ def describe(plugin: Registered) -> dict[str, Any]:
         "servers": list(plugin.servers),
         "timeout_cap_s": plugin.timeout_cap_s,
         "sandbox": plugin.sandbox,
+        "pin": plugin.pin,
         "config": masked(plugin.config, frozenset(secret_values(spec, manifest))),
         "overrides": {
             name: msgspec.structs.asdict(override) for name, override in plugin.overrides.items()

@@ -16,6 +16,7 @@ from .options import check_variables, grant_options, name_argument, registry_err
 if TYPE_CHECKING:
     from sliphook.plugin.manifest import ReadManifest
     from sliphook.registry import Registered
+    from sliphook.registry.executables import Executable
 
 
 @click.command("trust")
@@ -46,6 +47,7 @@ def command(
     from sliphook.files import paths
     from sliphook.registry import Registry
     from sliphook.registry.executables import look_again
+    from sliphook.registry.kept_text import changes, keep
     from sliphook.settings import with_settings
 
     registry = Registry()
@@ -61,9 +63,14 @@ def command(
     file_changed = not found.is_as(old.recorded)
     if file_changed:
         consent.show_file(found, old.recorded)
+        if found.made is None:
+            before = old.recorded.sha256
+            consent.show_changes(changes(name, str(found.path), before, found.sha256))
         consent.confirm("Its file has changed. Run it once, to see what it wants?")
+    interpreter = _interpreter(old, found)
     spec = found.in_place_of(dataclasses.replace(old.spec(os.environ), recorded=None), name)
     spec = with_settings(spec, user_settings())
+    spec = dataclasses.replace(spec, interpreter=interpreter if old.pin else None)
     manifest = run_once(spec, paths.plugin_data() / name)
     more = _asks_for_more(old, manifest)
     if more:
@@ -86,7 +93,9 @@ def command(
     def renew(current: Registered) -> Registered:
         return replace(
             current,
-            recorded=found.recorded(manifest.wire, current.recorded.installed),
+            recorded=replace(
+                found.recorded(manifest.wire, current.recorded.installed), interpreter=interpreter
+            ),
             # a grant that was revoked while this command asked is not given back
             grants=(current.grants | new_grants) & manifest.uses,
             env=tuple(dict.fromkeys([*current.env, *new_variables])),
@@ -95,6 +104,7 @@ def command(
 
     with registry_errors():
         new = registry.change(name, renew)
+        keep(name, str(found.path), found.sha256)
     changed = file_changed or manifest.wire != old.manifest
     if as_json:
         print_json(
@@ -113,6 +123,16 @@ def command(
     click.echo(f"{name} is accepted as it is now" if changed else f"{name} is as it was approved")
     tell_what_is_missing(new, manifest)
     return EXIT_OK
+
+
+def _interpreter(plugin: Registered, found: Executable) -> str | None:
+    """The interpreter to record: the pinned one as long as it is there."""
+    from sliphook.process.interpreter import looked_up, why_not_pinned
+
+    pinned = plugin.recorded.interpreter
+    if plugin.pin and pinned is not None and why_not_pinned(found.path, pinned) is None:
+        return pinned
+    return looked_up(found.path) if plugin.pin else found.interpreter
 
 
 def _asks_for_more(old: Registered, manifest: ReadManifest) -> list[str]:
