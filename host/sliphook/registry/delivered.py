@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.wire.decoding import DECODE_ERRORS, read_types
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .errors import RegistryError
 
@@ -54,7 +54,7 @@ class _Package(msgspec.Struct, frozen=True):
     url: str | None = None
 
 
-read_types(_Package)
+_PACKAGE: Final = msgspec.json.Decoder(_Package)
 
 
 def delivered(path: Path) -> Delivered | None:
@@ -80,7 +80,7 @@ def _by_pip(path: Path) -> Delivered | None:
             timeout=_ASK_S,
             check=False,
         )
-        package = msgspec.json.decode(asked.stdout, type=_Package)
+        package = _PACKAGE.decode(asked.stdout)
     except (OSError, subprocess.TimeoutExpired, *DECODE_ERRORS):
         return None
     if package.url is not None:  # an index may have a package of a stranger under that name
@@ -124,7 +124,7 @@ def _by_npm(path: Path) -> Delivered | None:
 def _npm_package(folder: Path, root: Path) -> Delivered | None:
     try:
         with (folder / "package.json").open("rb") as file:
-            package = msgspec.json.decode(file.read(_MAX_BYTES), type=_Package)
+            package = _PACKAGE.decode(file.read(_MAX_BYTES))
     except (OSError, *DECODE_ERRORS):
         return None
     # PREFIX/lib/node_modules is npm's own folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -260,14 +260,14 @@ class _Chat(Interruptible):
         self._offer()
         return bool(lines)
 
-    async def _watch(self, programs: Sequence[Path]) -> None:
+    async def _watch(self, before: Mapping[Path, str | None]) -> None:
         """Take up the plugins of `--plugin` whose files have changed, between two turns."""
-        before, stop = editions(programs), threading.Event()
+        stop = threading.Event()
         try:
             while changed := await trio.to_thread.run_sync(
                 wait_for_change, before, stop, abandon_on_cancel=True
             ):
-                before = editions(programs)
+                before = editions(before)
                 assert self._channel is not None
                 while self._channel.busy:
                     self._replied = trio.Event()

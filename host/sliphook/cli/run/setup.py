@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -101,7 +101,8 @@ class Setup:
         base_url: the address of its server, or None.
         chosen: the plugins.
         settings: the settings.
-        watched: files of plugins that are taken up again when they change.
+        watched: files of plugins that are taken up again when they change, with their editions as
+            they are started.
         tools: the agent's own tools.
     """
 
@@ -109,7 +110,7 @@ class Setup:
     base_url: str | None
     chosen: Chosen
     settings: Settings
-    watched: tuple[Path, ...] = ()
+    watched: Mapping[Path, str | None] = field(default_factory=dict[Path, str | None])
     tools: tuple[AgentTool, ...] = ()
 
     @property
@@ -182,7 +183,8 @@ def set_up(
     forbid_dumps()
     settings = user_settings()
     name, address = model_of(model, base_url, settings)
-    watched = tried_files(plugins) if watch else ()
+    files = tried_files(plugins) if watch else ()
+    watched = {spec.path: spec.edition for spec in plugins if spec.path in files}
     tools = (shell_tool(here(), os.environ, asks=shell.asks),) if shell.given else ()
     return Setup(name, address, choose(plugins, settings), settings, watched, tools)
 
