@@ -125,6 +125,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         float,
         doc("seconds from look to look for an interrupt in the agent's transcript; 0: never", 0.25),
     ] = 0.25
+    trace: Annotated[
+        bool,
+        doc("write the trace of each session into `$XDG_STATE_HOME/sliphook/traces`", True),
+    ] = False
 
 
 class ForeignSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -281,14 +285,10 @@ def _check(settings: Settings) -> None:
     _check_address(settings.base_url, ("base_url",))
     for name, provider in settings.providers.items():
         _check_provider(name, provider, ("providers", name))
-    if (
-        settings.max_model_calls is not None
-        and not 1 <= settings.max_model_calls <= MOST_MODEL_CALLS
-    ):
-        raise BadKey(
-            ("max_model_calls",),
-            f"{settings.max_model_calls} is out of range: give 1 to {MOST_MODEL_CALLS:,}",
-        )
+    calls = settings.max_model_calls
+    if calls is not None and not 1 <= calls <= MOST_MODEL_CALLS:
+        why = f"{calls} is out of range: give 1 to {MOST_MODEL_CALLS:,}"
+        raise BadKey(("max_model_calls",), why)
     check_timeout_cap(settings.timeout_cap_s, ("timeout_cap_s",))
     _check_limits(settings.limits, ("limits",))
     for name, plugin in settings.plugins.items():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
+from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.cli.main import main
 from tests.programs import Workshop
 
@@ -76,3 +79,75 @@ def test_nothing_to_attach_and_no_such_agent(
     assert "no installed plugin subscribes" in capsys.readouterr().err
     assert main(["attach", "claude"]) == 2
     assert "there is no agent 'claude'; there is claude-code" in capsys.readouterr().err
+
+
+def explained(monkeypatch: pytest.MonkeyPatch, agent: str, event: str, stdin: bytes) -> int:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    return main(["hook", agent, event, "--explain"])
+
+
+@pytest.mark.parametrize("agent", DIALECTS)
+def test_a_hook_explained(
+    agent: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [event] = DIALECTS[agent].entry("pre_tool_call").theirs
+    said = {
+        **dict.fromkeys(("session_id", "sessionId", "conversation_id"), "s-1"),
+        **dict.fromkeys(("tool_name", "toolName"), "Bash"),
+        "tool_input": {"command": "ls"},
+    }
+    assert explained(monkeypatch, agent, event, json.dumps(said).encode()) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["reads"]["session_id"] == "s-1"
+    assert shown["reads"]["tool_name"] == "Bash"
+    assert shown["reads"]["arguments"] == {"command": "ls"}
+    assert "pre_tool_call" in shown["fires"]
+    for wrong, why in (
+        (b"{}", f"{DIALECTS[agent].title}'s {event} could not be read: "),
+        (b"[1]", "is no JSON object"),
+        (b"{", "stdin is no JSON"),
+        (b"\xff", "stdin is no JSON"),
+        (b"[" * 100_000, "stdin is no JSON"),
+    ):
+        assert explained(monkeypatch, agent, event, wrong) == 1
+        assert why in capsys.readouterr().err
+    assert explained(monkeypatch, agent, "OfTomorrow", b"{}") == 1
+    assert f"{DIALECTS[agent].title} has no event" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("agent", DIALECTS)
+def test_the_page_and_the_command_have_the_words_of_the_table(
+    agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path("docs/agents.md").read_text()
+    assert main(["events", "--for", agent]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert main(["events", "--for", agent, "--json"]) == 0
+    as_json = json.loads(capsys.readouterr().out)
+    for entry, row in zip(DIALECTS[agent].entries, as_json, strict=True):
+        assert (row["ours"], row["how"], row["limits"]) == (entry.ours, entry.how, entry.limits)
+        assert entry.limits in page
+        assert entry.limits in shown
+        for effect in entry.answers.values():
+            assert effect.limits.rstrip(".") in page
+            assert effect.limits in shown
+
+
+def test_the_page_has_the_files_of_the_table() -> None:
+    page = Path("docs/agents.md").read_text()
+    for dialect in DIALECTS.values():
+        row = next(
+            line for line in page.splitlines() if line.startswith(f"| {dialect.title} | `~/")
+        )
+        assert f"| `~/{dialect.config.user}` | `{dialect.config.project}` |" in row
+        assert bool(dialect.config.trust) == (not row.endswith("| |"))
+
+
+def test_the_picture_of_the_page_is_small_and_whole() -> None:
+    picture = Path("docs/agents.svg").read_bytes()
+    assert len(picture) < 100_000
+    texts = {
+        element.text
+        for element in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+    }
+    assert {"agent", "guard", "Bash · denied", "Bash · ok", "turn 1 · completed"} <= texts

@@ -24,7 +24,7 @@ _LOOP = """
 import json, subprocess, sys, threading
 def run(asked, said, at):
     words = ["sh", "-c", asked["command"]]
-    done = subprocess.run(words, input=asked["stdin"].encode(), capture_output=True)
+    done = subprocess.run(words, input=asked["stdin"].encode("utf-8", "surrogateescape"), capture_output=True)
     said[at] = [done.returncode, done.stdout.decode(), done.stderr.decode()]
 for line in sys.stdin:
     asked = json.loads(line)

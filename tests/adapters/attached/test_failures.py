@@ -201,6 +201,38 @@ def test_the_agent_is_killed(
     assert guard.params("event/session_end")[0]["reason"] == "signal"
 
 
+def test_an_end_whose_hook_was_given_up(
+    client: Client, install: Install, agents: Callable[..., Agent]
+) -> None:
+    guard = install(subscriptions=ALL)
+    agent = agents(client)
+    agent.hook("SessionStart")
+    body = b'{"session_id":"s-1","reason":"other"}'
+    with socket.socket(socket.AF_UNIX) as hook:
+        hook.connect(str(next(sockets().glob("*.sock"))))
+        hook.sendall(b"sliphook 1 claude-code SessionEnd 1 open %d\n%b" % (len(body), body))
+    wait_for(lambda: daemons(sockets().parent) == [])
+    assert guard.names()[-1] == "session_end"
+
+
+def test_no_line_of_the_log_can_be_forged(
+    client: Client, install: Install, agents: Callable[..., Agent], home: Path
+) -> None:
+    install(subscriptions=ALL)
+    agent = agents(client)
+    forged = "x\n2026-01-01 1 INFO forged \x1b[31m"
+    agent.hook("PostToolUse", tool_name=forged, tool_use_id="t-1")
+    agent.hook("PreToolUse", tool_name=7, tool_use_id=forged)
+    agent.hook("PostToolUse", tool_name=forged, tool_response="x" * 2_000_000)
+    agent.hook("Notification", message=forged, notification_type=forged)
+    agent.hook("SessionEnd", reason=forged)
+    wait_for(lambda: daemons(sockets().parent) == [])
+    log = (home / "state/sliphook/logs/attached-claude-code.log").read_text()
+    assert "came without its beginning" in log
+    assert "\x1b" not in log
+    assert [line for line in log.splitlines() if line.startswith("2026-01-01")] == []
+
+
 def test_nothing_is_started_for_an_end(client: Client, agents: Callable[..., Agent]) -> None:
     agent = agents(client)
     assert agent.hook("SessionEnd") == SILENT

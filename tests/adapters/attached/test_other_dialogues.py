@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,44 @@ def test_a_whole_session(player: Player, guard: Program) -> None:
     assert {one["tool_kind"] for one in posts} == {"shell"}
     assert guard.params("event/session_end")[0]["reason"] == "exit"
     wait_for(lambda: not daemons(Path(os.environ["XDG_RUNTIME_DIR"])))
+
+
+def test_what_happens_out_of_order(player: Player, guard: Program) -> None:
+    """A result without its call, a prompt without an end, a call without a result."""
+    assert player.done("ls", "a", "t-0") == {}
+    player.says(player.words.prompt, prompt="one")
+    assert player.call("sleep 9", "t-1") == {}
+    player.says(player.words.prompt, prompt="two")
+    assert player.done("sleep 9", "late", "t-1") == {}
+    assert player.call("ls", "t-2") == {}
+    assert player.done("ls", "a", "t-2") == {}
+    player.says(player.words.end)
+    wait_for(lambda: "session_end" in guard.names())
+    posts = guard.params("hook/post_tool_call")
+    told = guard.params("event/post_tool_call")
+    assert [one["status"] for one in [*told, *posts]] == ["cancelled", "ok"]
+    ends = [one["outcome"] for one in guard.params("event/turn_end")]
+    assert ends == ["interrupted", "interrupted"]
+
+
+def test_a_daemon_that_is_killed_between_two_hooks(player: Player, guard: Program) -> None:
+    player.says(player.words.prompt, prompt="one")
+    assert player.call("ls", "t-1") == {}
+    [pid] = daemons(Path(os.environ["XDG_RUNTIME_DIR"]))
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: pid not in daemons(Path(os.environ["XDG_RUNTIME_DIR"])))
+    assert player.done("ls", "a", "t-1") == {}
+    assert player.call("rm -rf /", "t-2") == player.words.deny
+    assert guard.params("hook/session_start")[-1]["source"] == "resume"
+
+
+def test_calls_side_by_side(player: Player, guard: Program) -> None:
+    commands = [f"ls {at}" for at in range(8)]
+    assert [player.call(one, one) for one in commands] == [{}] * 8
+    assert [player.done(one, "a", one) for one in reversed(commands)] == [{}] * 8
+    posts = guard.params("hook/post_tool_call")
+    assert [one["arguments"]["command"] for one in posts] == commands[::-1]
+    assert {one["status"] for one in posts} == {"ok"}
 
 
 MCP: dict[str, tuple[dict[str, Any], str]] = {

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 import trio
 
-from sliphook import PluginHost
-from sliphook.adapters.attached.daemon import Daemon
 from sliphook.adapters.attached.payload import NoJson, read_payload
-from sliphook.adapters.attached.rendezvous import claim
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.adapters.dialects.told import ToolDone
-from sliphook.installed import Installed
-from sliphook.settings import AgentSettings
 from sliphook.testing import FakePlugin
 from tests.adapters.dialects.recorded import SAMPLES, event_of
 from tests.heartbeat import heartbeat
 from tests.programs import EVERYTHING, WAIT_S
+
+from .in_process import ask, daemon
 
 MIB = 1024 * 1024
 VALUES: dict[str, Callable[[int], str]] = {
@@ -64,43 +57,6 @@ async def test_what_is_no_json() -> None:
     deep = await read_payload(b'{"session_id":"s","a":' + b"[" * 129 + b"]" * 129 + b"}")
     assert deep.excess == "it is nested over 128 levels deep"
     assert deep.value == {"session_id": "s"}
-
-
-@asynccontextmanager
-async def daemon(agent: str, plugin: FakePlugin) -> AsyncGenerator[Path]:
-    """The daemon of an agent in this process; yields its socket."""
-    with tempfile.TemporaryDirectory(prefix="sh-", dir="/tmp") as folder:
-        claimed = claim(Path(folder) / "s.sock")
-        assert claimed is not None
-        installed = Installed(specs=(), missing=(), ignored=())
-
-        class WithPlugin(Daemon):
-            def _host(self) -> PluginHost:
-                return PluginHost([plugin])
-
-        async with trio.open_nursery() as nursery:
-            served = WithPlugin(DIALECTS[agent], claimed, installed, AgentSettings())
-            nursery.start_soon(served.run)
-            yield claimed.path
-            nursery.cancel_scope.cancel()
-        claimed.drop()
-
-
-async def ask(socket: Path, agent: str, event: str, body: bytes) -> bytes:
-    """One hook, asked by another process: its CPU is not the loop's."""
-    program = (
-        "import socket, sys\n"
-        "path, head = sys.argv[1:]\n"
-        "one = socket.socket(socket.AF_UNIX)\n"
-        "one.connect(path)\n"
-        "one.sendall(head.encode() + b'\\n' + sys.stdin.buffer.read())\n"
-        "one.shutdown(socket.SHUT_WR)\n"
-        "while piece := one.recv(65536): sys.stdout.buffer.write(piece)\n"
-    )
-    head = f"sliphook 1 {agent} {event} {os.getpid()} closed {len(body)}"
-    words = ["python3", "-c", program, str(socket), head]
-    done = await trio.run_process(words, stdin=body, capture_stdout=True)
-    return done.stdout
 
 
 @pytest.mark.parametrize("kind", VALUES)

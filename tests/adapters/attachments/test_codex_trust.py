@@ -56,13 +56,13 @@ GOOD = CASES["pre_tool_use", "*", "/bin/true codex PreToolUse --closed", 65]
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        (None, "it was not accepted"),
-        ("", "it was not accepted"),
-        (f'KEY:0:0"]\ntrusted_hash = "{GOOD}"', "it was not accepted"),
+        (None, "not accepted"),
+        ("", "not accepted"),
+        (f'KEY:0:0"]\ntrusted_hash = "{GOOD}"', "not accepted"),
         (f'KEY:1:0"]\ntrusted_hash = "{GOOD}"', None),
         (f'KEY:1:0"]\ntrusted_hash = "{GOOD}"\nenabled = true', None),
-        (f'KEY:1:0"]\ntrusted_hash = "{GOOD}"\nenabled = false', "it is switched off"),
-        ('KEY:1:0"]\ntrusted_hash = "sha256:00"', "it has changed since it was accepted"),
+        (f'KEY:1:0"]\ntrusted_hash = "{GOOD}"\nenabled = false', "switched off"),
+        ('KEY:1:0"]\ntrusted_hash = "sha256:00"', "changed since they were accepted"),
     ],
 )
 def test_why_a_hook_is_skipped(tmp_path: Path, config: str | None, why: str | None) -> None:

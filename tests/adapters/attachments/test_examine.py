@@ -194,10 +194,7 @@ def test_hooks_that_codex_skips(
 ) -> None:
     install("ear", {"event": "session_start"})
     assert main(["attach", "codex", "--yes"]) == 0
-    skips = (
-        "Codex skips hooks without a word. SessionStart: it was not accepted; "
-        "SessionEnd: it was not accepted"
-    )
+    skips = "Codex skips hooks without a word: SessionStart, SessionEnd not accepted"
     do = "start codex, and accept them in /hooks"
     assert faults() == [("problem", skips, do)]
     capsys.readouterr()

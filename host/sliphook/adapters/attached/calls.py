@@ -13,6 +13,7 @@ import trio
 from sliphook import ApprovalRequest, BegunTool, ToolOutcome, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.told import CallEnd, OfTool, ToolAsked, ToolDone
+from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolResult
 
 _log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class Calls:
         """The second hook of a call; nothing comes of it if there was no first."""
         call = self._find(told, self._open)
         if call is None:
-            _log.info("%s of %s came without its beginning", told.event, told.tool_name)
+            _log.info("%s of %s came without its beginning", told.event, quote(told.tool_name))
             return HookAnswer()
         self._open.remove(call)
         call.decide(allowed=True)
@@ -138,8 +139,9 @@ class Calls:
         await self._give_up([call for call in self._open if belongs(call)])
 
     async def _give_up(self, calls: list[OpenCall], *, known: bool = False) -> None:
+        # before anything is awaited: another hook may end some of them meanwhile
+        self._open = [call for call in self._open if call not in calls]
         for call in calls:
-            self._open.remove(call)
             call.decide(allowed=False, known=known)
             call.settle(HookAnswer(denied="sliphook: the turn has ended"))
             await call.has_begun.wait()

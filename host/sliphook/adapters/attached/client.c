@@ -125,7 +125,7 @@ static int find_id(struct bytes in, struct bytes *id) {
     else if (c == ',') is_id = 0;
     else if (c == '"') {
       if (!(p = unquoted(p, end, &text)) || depth != 1) continue;
-      if (is_id) return *id = text, text.size > 0;
+      if (is_id && text.size) return *id = text, 1;
       const char *q = p;
       while (q < end && strchr(" \t\r\n", *q) && *q) q++;
       is_id = q < end && *q == ':' && is_name(text);

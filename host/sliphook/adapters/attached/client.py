@@ -201,13 +201,14 @@ class Asking:
             reply = self.exchanged(one or self.started(), data)
             if reply:
                 break
-        head, _, rest = reply.partition(b"\n")
-        word, version, code, out, err = head.split(b" ")
-        if word != b"sliphook" or int(version) != FACTS["version"]:
+        head, end, rest = reply.partition(b"\n")
+        word, *words = head.split(b" ")
+        if word != b"sliphook" or not end or not all(one.isdigit() for one in words):
             raise ValueError
-        if int(out) + int(err) != len(rest):
+        version, code, out, err = map(int, words)
+        if version != FACTS["version"] or out + err != len(rest):
             raise ValueError
-        return int(code), rest[: int(out)], rest[int(out) :]
+        return code, rest[:out], rest[out:]
 
 
 def read_stdin(until_s: float) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -13,9 +15,12 @@ from sliphook import PluginHost
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
+from sliphook.files import paths
+from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
 from sliphook.quoting import quote
 from sliphook.settings import AgentSettings
+from sliphook.trace import FileTrace, TraceSink
 
 from .agent_session import AgentSession
 from .calls import ask_agent
@@ -58,8 +63,11 @@ class Daemon:
 
     async def run(self) -> None:
         """Serve until the last session is over, or the system wants it to end."""
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
-            async with self._host() as self._plugins, trio.open_nursery() as nursery:
+        with (
+            trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals,
+            self._trace() as trace,
+        ):
+            async with self._host(trace) as self._plugins, trio.open_nursery() as nursery:
                 async with trio.open_nursery() as self._holding:
                     nursery.start_soon(self._service.run)
                     nursery.start_soon(self._watch_first)
@@ -69,7 +77,27 @@ class Daemon:
                         session.end("shutdown")
                 nursery.cancel_scope.cancel()
 
-    def _host(self) -> PluginHost:
+    @contextmanager
+    def _trace(self) -> Generator[TraceSink | None]:
+        """Where the trace goes; nothing if it is not wanted, or cannot be written."""
+        if not self._settings.trace:
+            yield None
+            return
+        folder = paths.state_home() / "traces"
+        try:
+            make_private_folder(folder)
+            sink = FileTrace(folder / f"{self._claim.path.stem}.jsonl")
+        except OSError as error:
+            _log.warning("the trace cannot be written: %s", error)
+            yield None
+            return
+        try:
+            yield sink
+        finally:
+            if (lost := sink.close()) is not None:
+                _log.warning("%s", lost)
+
+    def _host(self, trace: TraceSink | None) -> PluginHost:
         ask = self._dialect.entry("pre_tool_call").answers.get("ask")
         may_ask = ask is not None and ask.how != "impossible" and self._settings.ask == "agent"
         return PluginHost(
@@ -81,6 +109,7 @@ class Daemon:
             timeout_cap_s=PLUGINS_S,
             # nothing is told to a plugin that is not ready, so the first hook waits for all
             open_wait_s=_PLUGINS_START_S,
+            trace=trace,
         )
 
     def _is_wanted(self, name: str | None) -> bool:
@@ -106,7 +135,7 @@ class Daemon:
         if isinstance(told, Misread):
             return self._refusal(request, told.why)
         if payload.excess is not None:
-            _log.warning("%s is not told as a whole: %s", said, payload.excess)
+            _log.warning("%s is not told as a whole: %s", quote(said), payload.excess)
             if isinstance(told, ToolDone):
                 told = msgspec.structs.replace(
                     told, content=f"(not told to plugins: {payload.excess})", data=None

@@ -11,7 +11,8 @@ import trio
 
 from sliphook.adapters.dialects.transcript import Transcript
 
-_MOST_BYTES: Final = 1024 * 1024
+_MOST_BYTES: Final = 256 * 1024
+"""Of each look; what is more waits for the next one."""
 _POLL_S: Final = 1.0
 
 
@@ -25,8 +26,8 @@ class Tail:
         self.path = path
         self._at = self._size() or 0
 
-    def lines(self) -> list[bytes]:
-        """What has come since; of a line that is too long nothing is kept."""
+    def lines(self, mark: bytes) -> list[bytes]:
+        """What has come since and has the mark; of a line that is too long nothing is kept."""
         size = self._size()
         if size is None or size <= self._at:
             self._at = min(self._at, size or 0)
@@ -45,7 +46,9 @@ class Tail:
         if not whole and len(data) == _MOST_BYTES:
             whole = len(data)
         self._at += whole
-        return data[:whole].splitlines()
+        if mark not in data:
+            return []
+        return [line for line in data[:whole].splitlines() if mark in line]
 
     def _size(self) -> int | None:
         try:
@@ -76,8 +79,12 @@ async def watch_transcript(
             tail = None
         elif tail is None or tail.path != path:
             tail = Tail(path)
-        elif any(transcript.tells_interrupt(line) for line in tail.lines()):
-            await interrupted()
+        else:
+            for line in tail.lines(transcript.mark):
+                if transcript.tells_interrupt(line):
+                    await interrupted()
+                    break
+                await trio.lowlevel.checkpoint()
         await trio.sleep(every_s)
 
 

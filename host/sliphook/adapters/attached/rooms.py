@@ -14,7 +14,6 @@ import trio
 from sliphook import Interruption, PluginHost, Session, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
-from sliphook.adapters.dialects.subscribed import context_events
 from sliphook.adapters.dialects.told import (
     BatchDone,
     ElicitationAnswered,
@@ -60,7 +59,6 @@ class Room:
     def __init__(self, dialect: Dialect, host: PluginHost, nursery: trio.Nursery) -> None:
         self._dialect = dialect
         self._host = host
-        self._context_events = context_events(dialect)
         self._nursery = nursery
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
@@ -90,8 +88,11 @@ class Room:
         answer = await self._take(told)
         if isinstance(told, SessionEnded):
             return answer
-        takes = told.event in self._context_events and not isinstance(told, BatchDone)
-        if takes and answer.denied is None and self._session is not None:
+        if (
+            self._dialect.takes_context(told)
+            and answer.denied is None
+            and self._session is not None
+        ):
             injected = tuple(one.labelled() for one in self._session.value.take_injected())
             answer = msgspec.structs.replace(answer, context=(*answer.context, *injected))
         message = "\n".join(self._notices) or None
@@ -256,13 +257,15 @@ class Room:
         return HookAnswer(continue_with=text)
 
     async def _end_turn(self, outcome: Any) -> None:
-        if self._turn is None:
+        held = self._turn
+        if held is None:
             return
-        turn = self._turn.value
+        turn = held.value
         await self._calls.give_up(lambda call: call.turn is turn)
         turn.finish(outcome)
-        await self._turn.release()
-        self._turn = None
+        await held.release()
+        if self._turn is held:  # another hook may have opened the next one meanwhile
+            self._turn = None
 
     async def interrupt(self, how: str) -> None:
         """The person has stopped the agent; `how` this was found."""

@@ -138,12 +138,15 @@ class Service:
         if answered is None:
             return
         reply = reply_bytes(answered.reply)
-        with trio.move_on_after(_WRITE_S):
-            view = memoryview(reply)
-            while view:
-                view = view[await _when_ready(peer, partial(peer.send, view), writes=True) :]
-        if answered.then is not None:
-            answered.then()
+        try:
+            with trio.move_on_after(_WRITE_S):
+                view = memoryview(reply)
+                while view:
+                    view = view[await _when_ready(peer, partial(peer.send, view), writes=True) :]
+        finally:
+            # also if the agent has ended its hook meanwhile: what it has told has happened
+            if answered.then is not None:
+                answered.then()
 
 
 async def _when_ready(peer: socket.socket, do: Callable[[], T], *, writes: bool = False) -> T:

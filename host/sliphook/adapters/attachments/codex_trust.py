@@ -60,11 +60,11 @@ def skipped(config: Path, file: Path, lines: Sequence[HookLine]) -> dict[str, st
         keys = {f"{path}:{event}:{line.place[0]}:{line.place[1]}" for path in _names(file)}
         state = next((states[key] for key in keys if key in states), _State())
         if state.enabled is False:
-            found[line.event] = "it is switched off"
+            found[line.event] = "switched off"
         elif state.trusted_hash is None:
-            found[line.event] = "it was not accepted"
+            found[line.event] = "not accepted"
         elif state.trusted_hash != hash_of(event, line.matcher, line.handler):
-            found[line.event] = "it has changed since it was accepted"
+            found[line.event] = "changed since they were accepted"
     return found
 
 

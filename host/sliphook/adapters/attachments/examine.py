@@ -178,8 +178,11 @@ def _trust(dialect: Dialect, file: Path, found: list[HookLine]) -> Iterator[Faul
         yield Fault("note", f"what {dialect.title} trusts cannot be seen: {error}")
         return
     if why:
-        which = "; ".join(f"{event}: {reason}" for event, reason in why.items())
-        what = f"{dialect.title} skips hooks without a word. {which}"
+        which = "; ".join(
+            f"{_listed([event for event in why if why[event] == reason])} {reason}"
+            for reason in dict.fromkeys(why.values())
+        )
+        what = f"{dialect.title} skips hooks without a word: {which}"
         yield Fault("problem", what, f"start {dialect.programs[0]}, and accept them in /hooks")
 
 

@@ -11,7 +11,7 @@ from sliphook.quoting import quote
 
 from .answer import HookAnswer, HookReply
 from .reading import Fields, WrongField
-from .told import Happening, Misread, Prompted, ToolAsked
+from .told import Happening, Misread, Prompted, SessionStarted, ToolAsked, ToolDone
 from .toolnames import ToolNames
 from .transcript import Transcript
 
@@ -128,6 +128,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return {"matcher": "*", "hooks": [handler]} if self.groups else handler
 
 
+_WITH_CONTEXT: Final[Mapping[type[Happening], str]] = {
+    SessionStarted: "session_start",
+    Prompted: "user_prompt_submit",
+    ToolAsked: "pre_tool_call",
+    ToolDone: "post_tool_call",
+}
+
+
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """One agent.
 
@@ -166,6 +174,17 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     def entry(self, ours: str) -> DialectEntry:
         """The entry of that name of our catalogue."""
         return next(entry for entry in self.entries if entry.ours == ours)
+
+    def takes_context(self, told: Happening) -> bool:
+        """Whether the answer to it takes a text for the model, at once and for certain."""
+        ours = _WITH_CONTEXT.get(type(told))
+        if ours is None or told.agent_id is not None:
+            return False  # the texts of `host/inject` are not for child agents
+        effect = self.entry(ours).answers.get("context")
+        if effect is None or effect.how == "impossible":
+            return False
+        failed = isinstance(told, ToolDone) and told.status != "ok"
+        return effect.how == "exact" or not (failed or isinstance(told, ToolAsked))
 
     def read(self, event: str, payload: object) -> Happening | Misread:
         """What the agent tells with `payload`, the decoded JSON of a hook's stdin.

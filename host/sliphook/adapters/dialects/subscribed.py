@@ -104,18 +104,3 @@ def _why_not_closed(dialect: Dialect, subscription: Subscription) -> str | None:
         return entry.limits
     deny = entry.answers.get("deny")
     return deny.limits if deny is not None and deny.how == "impossible" else None
-
-
-def context_events(dialect: Dialect) -> frozenset[str]:
-    """The events whose hooks take a text for the model that was not asked for."""
-    entries = (
-        dialect.entry(name)
-        for name in ("session_start", "user_prompt_submit", "post_tool_call", "subagent_start")
-    )
-    takes = {
-        event
-        for entry in entries
-        if "context" in entry.answers and entry.answers["context"].how != "impossible"
-        for event in entry.theirs
-    }
-    return frozenset(takes)

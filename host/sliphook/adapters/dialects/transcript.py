@@ -5,15 +5,18 @@ The format is the agent's own, and may change with each version; then nothing is
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook_sdk.protocol.weight import weigh
+
 from .reading import Fields, WrongField
 
+MAX_LINE_BYTES: Final = 64 * 1024
+"""A longer line tells of something else."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 """An id that may be a part of a path."""
 
@@ -39,10 +42,10 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
     def tells_interrupt(self, line: bytes) -> bool:
         """Whether the line says that the person has stopped the agent. Never raises."""
-        if self.mark not in line:
+        if self.mark not in line or len(line) > MAX_LINE_BYTES or weigh(line).excess is not None:
             return False
         try:
-            entry = json.loads(line)
+            entry = msgspec.json.decode(line)
             return isinstance(entry, dict) and self.interrupt(Fields(cast(dict[str, Any], entry)))
-        except (ValueError, RecursionError, WrongField):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, WrongField):
             return False
