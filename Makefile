@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.stamp-runtime
 DEV := $(VENV)/.stamp-dev
 BENCH := $(VENV)/.stamp-bench
+DOCS := $(VENV)/.stamp-docs
 PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-hermes bench-hermes real-clients pythons lint bench torture soak generate clean
+.PHONY: help demo test test-hermes bench-hermes real-clients pythons lint bench torture soak generate docs release clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -53,6 +54,13 @@ soak: $(DEV) ## thirty plugins, a third of them misbehaving, for ten minutes; sh
 generate: $(RUNTIME) ## protocol.schema.json and the tables of protocol.md, from sliphook_sdk.protocol
 	@$(BIN)/python -m tools.generate
 
+docs: $(DOCS) ## the site in build/site, from the pages and the docstrings; a dead link fails
+	@$(BIN)/python -m tools.site build/pages
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release: $(DEV) ## a dry run: versions, CHANGELOG, wheels, the npm package, and a fresh install of all three
+	@$(BIN)/python -m tools.release $(DIST)
+
 clean: ## remove the virtual environment, caches and built files
 	rm -rf $(VENV) .venv-hermes .real-clients build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find host sdk tests tools examples -name __pycache__ -prune -exec rm -rf {} +
@@ -75,4 +83,9 @@ $(DEV): $(PROJECTS) $(RUNTIME)
 $(BENCH): $(PROJECTS) $(RUNTIME)
 	@echo "Installing what the benchmark compares with into $(VENV) ..."
 	@$(PIP_INSTALL) -e sdk/python -e '.[bench]'
+	@touch $@
+
+$(DOCS): $(PROJECTS) $(RUNTIME)
+	@echo "Installing what the site needs into $(VENV) ..."
+	@$(PIP_INSTALL) -e sdk/python -e '.[docs]'
 	@touch $@
