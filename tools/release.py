@@ -97,7 +97,7 @@ def _packed(dist: Path) -> Path:
     }
     if files != wanted:
         raise SystemExit(f"the npm package has other files than wanted: {sorted(files ^ wanted)}")
-    return dist / packed["filename"]
+    return dist / str(packed["filename"])
 
 
 def _try_together(dist: Path, packed: Path, version: str, scratch: Path) -> None:
@@ -116,7 +116,7 @@ def _try_together(dist: Path, packed: Path, version: str, scratch: Path) -> None
     if said != f"sliphook {version}":
         raise SystemExit(f"the installed wheel says {said}, not sliphook {version}")
     _run(sliphook, "new", "guard", cwd=project, **path)
-    for plugin in ("./guard/guard", "./node-guard.mjs"):
+    for plugin in ("./guard/guard.py", "./node-guard.mjs"):
         _run(sliphook, "check", plugin, cwd=project, **path)
 
 

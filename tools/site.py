@@ -65,7 +65,7 @@ def _set_apart(prose: str) -> str:
     """Empty lines around headings and before lists, `][` as text: MkDocs needs that."""
     prose = re.sub(r"`[^`\n]*`|\]\[", _as_text, prose)
     prose = re.sub(r"\n(#+ .*)\n", r"\n\n\1\n\n", prose)
-    return re.sub(r"\n((?![-#| ]|\d+\. )\S.*)\n(?=- |1\. )", r"\n\1\n\n", prose)
+    return re.sub(r"^((?![-#| ]|\d+\. )\S.*)\n(?=- |1\. )", r"\1\n\n", prose, flags=re.MULTILINE)
 
 
 def _as_text(match: re.Match[str]) -> str:

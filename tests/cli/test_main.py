@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 
 import click
 import pytest
@@ -111,7 +112,7 @@ def test_every_command_has_help(sliphook: Sliphook, command: str) -> None:
 
 
 def test_version(sliphook: Sliphook) -> None:
-    assert sliphook("--version") == (0, "sliphook 0.1.0\n", "")
+    assert sliphook("--version") == (0, f"sliphook {metadata.version('sliphook')}\n", "")
 
 
 def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
