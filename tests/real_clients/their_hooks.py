@@ -89,11 +89,11 @@ def _outcome(world: World) -> dict[str, Any]:
     """What the hooks read, without ids, and what the model read of them."""
     call = world.client.call
     log = world.home / "told.jsonl"
-    log.unlink(missing_ok=True)
     world.model.requests.clear()
     code = world.run(call("rm -rf build"), call("echo deny-me"), call("echo a-secret"))
     wait_for(lambda: log.exists() and '"SessionEnd"' in log.read_text())
     told = [json.loads(line) for line in log.read_text().splitlines()]
+    log.unlink()  # a file that a command names would be approved with it
     return {
         "code": code,
         "events": [one["hook_event_name"] for one in told],
