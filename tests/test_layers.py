@@ -90,11 +90,14 @@ SHARED: Final = ("protocol", "framing")
 
 PLUGINS: Final = (
     "sliphook.cli.demo.plugins.",
-    "sliphook.adapters.mcp.bridge",
     "sliphook.adapters.foreign.__main__",
     "sliphook.adapters.foreign.commands",
     "sliphook.adapters.foreign.plugin",
     "sliphook.adapters.foreign.running",
+    "sliphook.adapters.mcp.connection",
+    "sliphook.adapters.mcp.plugin",
+    "sliphook.adapters.mcp.progress",
+    "sliphook.adapters.mcp.questions",
 )
 """Modules that run as a plugin's process, and so import what authors of plugins do."""
 

@@ -20,6 +20,7 @@ from .footprint import command_line, memory, starts
 from .interrupts import interrupts
 from .many_at_once import at_once, long_session, told_to_many
 from .markdown import as_markdown
+from .mcp_bridge import mcp
 from .measuring import FULL, QUICK, Contestant, Scale
 from .one_hook import one_hook
 from .table import Row, Skipped, as_data, show
@@ -34,6 +35,7 @@ PARTS: dict[str, Callable[[Workshop, Scale], Awaitable[list[Row | Skipped]]]] = 
     "help": command_line,
     "attached": attached_hooks,
     "long": long_session,
+    "mcp": mcp,
 }
 
 

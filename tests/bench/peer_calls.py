@@ -41,7 +41,7 @@ async def mcp_server() -> AsyncGenerator[Any, None]:
 
 
 @asynccontextmanager
-async def mcp_call(message: PreToolCall) -> AsyncGenerator[Once, None]:
+async def mcp_call(message: PreToolCall | dict[str, Any]) -> AsyncGenerator[Once, None]:
     """`call_tool` with the payload as its argument."""
     arguments = {"call": msgspec.to_builtins(message)}
     async with mcp_server() as session:

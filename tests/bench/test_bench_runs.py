@@ -37,6 +37,7 @@ ROWS = {
     "help": 1,
     "attached": 8,
     "long": 2,
+    "mcp": 4,
 }
 
 

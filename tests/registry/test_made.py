@@ -9,7 +9,7 @@ import pytest
 
 from sliphook.registry import RegistryError
 from sliphook.registry.made import Made, approve
-from sliphook.registry.server_command import made_of_command, name_of_command
+from sliphook.registry.server_command import made_of_server, name_of_command
 
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -31,7 +31,7 @@ def test_the_adapter_is_run_by_this_python() -> None:
 
 def test_relative_words_are_those_of_the_folder(tmp_path: Path) -> None:
     program(tmp_path / "serve")
-    made = made_of_command(["./serve", ".", "../x", "./y", "plain", "-v"], tmp_path)
+    made = made_of_server(["./serve", ".", "../x", "./y", "plain", "-v"], tmp_path)
     assert made.words == [
         f"{tmp_path}/serve",
         str(tmp_path),
@@ -45,7 +45,7 @@ def test_relative_words_are_those_of_the_folder(tmp_path: Path) -> None:
 
 def test_the_script_of_an_interpreter_is_approved_too(tmp_path: Path) -> None:
     (tmp_path / "serve.py").touch()
-    made = made_of_command([sys.executable, "-u", "serve.py", "data.db"], tmp_path)
+    made = made_of_server([sys.executable, "-u", "serve.py", "data.db"], tmp_path)
     assert made.words == [sys.executable, "-u", f"{tmp_path}/serve.py", "data.db"]
     assert made.files[f"{tmp_path}/serve.py"] == EMPTY_SHA256
     assert list(made.files) == [sys.executable, f"{tmp_path}/serve.py"]
@@ -53,12 +53,12 @@ def test_the_script_of_an_interpreter_is_approved_too(tmp_path: Path) -> None:
 
 def test_what_is_not_there_or_could_be_changed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="there is no no-such-server on PATH"):
-        made_of_command(["no-such-server"], tmp_path)
+        made_of_server(["no-such-server"], tmp_path)
     with pytest.raises(RegistryError, match="there is no command"):
-        made_of_command([], tmp_path)
+        made_of_server([], tmp_path)
     program(tmp_path / "open").chmod(0o777)
     with pytest.raises(RegistryError, match="everybody may change"):
-        made_of_command(["./open"], tmp_path)
+        made_of_server(["./open"], tmp_path)
     with pytest.raises(RegistryError, match="cannot be read"):
         approve([tmp_path / "gone"])
 

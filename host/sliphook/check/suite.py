@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,6 +17,7 @@ from sliphook.plugin.route import Route
 from sliphook.plugin.spec import PluginSpec
 from sliphook.process.diagnosis import why_not_startable
 from sliphook.quoting import quote
+from sliphook.registry.handshake import InterviewError, interview
 from sliphook.trace.record import TraceSink
 
 from . import call_rules, end_rules, hook_rules, text_rules, wire_rules
@@ -149,6 +151,9 @@ async def check_plugin(
     ) as folder:
         async with trio.open_nursery() as nursery:
             bench = Bench(spec, Path(folder), nursery, trace)
+            if spec.made is not None:  # what an adapter finds once, it knows in every check
+                with suppress(InterviewError):
+                    await interview(spec, bench.data_dir)
             found(await _run(_START, bench, math.inf))
             manifest = bench.manifest
             if manifest is not None:

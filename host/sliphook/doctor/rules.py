@@ -87,12 +87,17 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
         None
         # Such a reason names the command that helps; a second advice would compete with it.
         if "sliphook " in why
-        else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))};"
+        else f"once it is put right: sliphook check {_tried(plugin)};"
         f" or: sliphook disable {plugin.name}; its log: sliphook logs {plugin.name}"
     )
     return Finding(
         area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do
     )
+
+
+def _tried(plugin: Registered) -> str:
+    made = plugin.recorded.made
+    return shlex.quote(str(plugin.path)) if made is None else made.option
 
 
 def environment(scene: Scene) -> Iterator[Finding]:

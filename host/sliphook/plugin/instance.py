@@ -142,7 +142,7 @@ class Instance:
 
     # -- its tasks
 
-    async def run(self, initialize: msgspec.Raw) -> None:
+    async def run(self, initialize: msgspec.Raw, within_s: float = INITIALIZE_TIMEOUT_S) -> None:
         """Send `initialize` (its params), then run until the process ends or is ended; clean up."""
         try:
             async with trio.open_nursery() as nursery:
@@ -153,7 +153,7 @@ class Instance:
                 nursery.start_soon(self._watch)
                 if self._process.why_changed is not None:
                     nursery.start_soon(self._check_file, self._process.why_changed)
-                call = Call("initialize", INITIALIZE_TIMEOUT_S, self._initialized)
+                call = Call("initialize", within_s, self._initialized)
                 call.start_clock(self._deadlines)
                 self.connection.call(call, initialize)
                 await self._over.wait()
@@ -181,7 +181,7 @@ class Instance:
             self.condemn("failed_to_start", f"refused to start: {quote(call.error.message, 300)}")
         elif call.status == "timed_out":
             self.condemn(
-                "failed_to_start", f"did not answer initialize within {INITIALIZE_TIMEOUT_S:g} s"
+                "failed_to_start", f"did not answer initialize within {call.timeout_s:g} s"
             )
         elif call.status != "answered" or call.result is None:
             self.condemn("failed_to_start", call.why or "did not answer initialize")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import trio
@@ -20,6 +21,10 @@ from sliphook.process.stderr import StderrTail
 from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol import PluginInfo
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
+
+_MADE_S: Final = 60.0
+"""What a plugin may take that is made of something else: that may be downloaded first."""
 
 
 class InterviewError(SliphookError):
@@ -28,6 +33,8 @@ class InterviewError(SliphookError):
 
 async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
     """What the plugin declares. Takes at most the time of one start and one end: under 20 s.
+
+    Of one that an adapter makes, under 70 s.
 
     Args:
         spec: the plugin; a spec without a name tells the plugin that it is being installed.
@@ -101,7 +108,8 @@ async def _ask(
         # A task of its own, since `run` returns only when the process has ended.
         nursery.start_soon(end)
         told = PluginInfo(name=spec.name, data_dir=str(data_dir), config=dict(spec.config))
-        await instance.run(introduction(told, manifest_only=True))
+        within_s = INITIALIZE_TIMEOUT_S if spec.made is None else _MADE_S
+        await instance.run(introduction(told, manifest_only=True), within_s)
         nursery.cancel_scope.cancel()
     answers.why = answers.why or instance.why or "ended"
     return answers

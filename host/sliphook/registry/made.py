@@ -74,6 +74,11 @@ class Made(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The words as a shell would take them, behind the kind."""
         return f"{KINDS[self.kind].words}: {shlex.join(self.words)}"
 
+    @property
+    def option(self) -> str:
+        """What tries it, as a shell takes it: `--mcp 'COMMAND ARGS'`."""
+        return f"--{self.kind} {shlex.quote(shlex.join(self.words))}"
+
     def by(self, name: str) -> MadeBy:
         """How the plugin of that name is started."""
         return MadeBy(

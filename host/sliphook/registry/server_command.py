@@ -10,6 +10,7 @@ from typing import Final
 
 from sliphook.files.search_path import which
 from sliphook.process.diagnosis import why_not_startable
+from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import why_no_plugin_name
 
@@ -23,19 +24,49 @@ _LAUNCHER: Final = re.compile(r"npx|bunx|uvx|uv|pipx|pnpm|yarn|npm|docker|podman
 _ACTION: Final = frozenset({"run", "exec", "dlx", "x", "tool"})
 
 
-def made_of_command(words: Sequence[str], folder: Path) -> Made:
-    """What the user approves with the command of an MCP server: its executable and its script.
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#@]+(/\S*)?")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
-    A server runs in its own data folder, so `.`, `./X` and `../X` are made absolute, and so is the
-    script of an interpreter.
+
+def made_of_server(words: Sequence[str], folder: Path) -> Made:
+    """What the user approves with an MCP server.
 
     Args:
-        words: the command and its arguments.
+        words: a command with its arguments, behind `NAME=VALUE` for variables of its own; or the
+            address of a server elsewhere, and the variable that holds the token.
         folder: where relative paths begin.
 
     Raises:
         RegistryError: it cannot be started, or another user could change it.
     """
+    if not words or not words[0].startswith(("http:", "https:")):
+        return _made_of_command(words, folder)
+    if not _ADDRESS.fullmatch(words[0]):
+        raise RegistryError(
+            f"{quote(words[0], 200)} is no address of an MCP server: it needs a host, and no login"
+        )
+    if len(words) > 2 or not all(map(_VARIABLE.fullmatch, words[1:])):
+        raise RegistryError(
+            "behind the address stands only the name of the variable that holds the token"
+        )
+    return Made(kind="mcp", words=list(words))
+
+
+def variables_of(made: Made) -> tuple[str, ...]:
+    """The variables that the words name: of the token of a server elsewhere."""
+    if made.kind != "mcp" or not _ADDRESS.fullmatch(made.words[0]):
+        return ()
+    return tuple(made.words[1:2])
+
+
+def _made_of_command(given: Sequence[str], folder: Path) -> Made:
+    """Its executable and its script are approved.
+
+    A server runs in its own data folder, so `.`, `./X` and `../X` are made absolute, and so is the
+    script of an interpreter.
+    """
+    own = _own_variables(given)
+    words = given[len(own) :]
     if not words or not words[0]:
         raise RegistryError("there is no command for the MCP server")
     program = Path(_program(words[0], folder))
@@ -51,12 +82,14 @@ def made_of_command(words: Sequence[str], folder: Path) -> Made:
                 arguments[at] = str(script)
                 files.append(script)
                 break
-    return Made(kind="mcp", words=[str(program), *arguments], files=approve(files))
+    return Made(kind="mcp", words=[*own, str(program), *arguments], files=approve(files))
 
 
 def name_of_command(words: Sequence[str]) -> str:
     """A plugin's name for the server of a command: of what it runs, without path and version."""
-    for word in _said(words):
+    if words and _ADDRESS.fullmatch(words[0]):
+        words = [words[0].partition("://")[2].partition("/")[0]]
+    for word in _said(words[len(_own_variables(words)) :]):
         base = word.rstrip("/").rpartition("/")[2].partition("@")[0]
         name = re.sub(r"[^a-z0-9_-]+", "-", re.sub(r"\.\w+$", "", base).lower()).strip("-_")[:50]
         if name:
@@ -75,6 +108,19 @@ def _said(words: Sequence[str]) -> Iterator[str]:
         if not skipped:
             yield word
     yield from plain
+
+
+def _own_variables(words: Sequence[str]) -> list[str]:
+    """The `NAME=VALUE` in front of a command."""
+    own: list[str] = []
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            break
+        if (why := why_not_granted(name)) is not None:
+            raise RegistryError(why)
+        own.append(word)
+    return own
 
 
 def _program(word: str, folder: Path) -> str:

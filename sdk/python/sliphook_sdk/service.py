@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .wire.call import Call
 
 START_S: Final = limits.INITIALIZE_TIMEOUT_S - 1.0
+READ_S: Final = 59.0
+"""The same if the host only reads the manifest: it may wait longer."""
 """What `on_start` has of the time for `initialize`; the rest is for the start of Python."""
 LATE_S: Final = 0.5
 """A function that comes back later than this after its cancel is logged."""
@@ -127,12 +129,12 @@ class Service:
                 disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}"
             )
         manifest, start = self.plugin.manifest(), self.plugin.life.get("on_start")
-        only_read = params.manifest_only is True and not (start and start.when_installed)
-        if only_read or manifest.disabled:
+        only_read = self.runtime.manifest_only = params.manifest_only is True
+        if manifest.disabled or (only_read and not (start and start.when_installed)):
             return manifest
         if start is None:
             return self._takes_part(call)
-        invocation = self._life(start, call, call.arrived + START_S)
+        invocation = self._life(start, call, call.arrived + (READ_S if only_read else START_S))
         invocation.finish = partial(self._started, start, call)
         return invocation
 

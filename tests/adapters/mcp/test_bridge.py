@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
 import trio
 
-from sliphook import PluginHost, PluginSpec
-from sliphook.registry.made import Made
+from sliphook import PluginHost
 from tests.programs import WAIT_S, until
 from tests.stubborn import lives
+
+from .made import PLAIN, server
 
 GUARD = """\
 from sliphook_sdk import Plugin, deny
@@ -26,21 +26,12 @@ def look(call):
 
 plugin.run()
 """
-PLAIN = [sys.executable, str(Path(__file__).parent / "servers" / "plain.py")]
-
-
-def bridged(folder: Path, *command: str) -> Path:
-    words = shlex.join([sys.executable, "-m", "sliphook.adapters.mcp", "plain", *command])
-    path = folder / "plain"
-    path.write_text(f"#!/bin/sh\nexec {words}\n")
-    path.chmod(0o755)
-    return path
 
 
 async def test_its_tools_are_those_of_a_plugin(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([bridged(tmp_path, *PLAIN)]) as host,
+            PluginHost([server("plain", PLAIN, "add", "picture", "wait")]) as host,
             host.session(cwd=tmp_path) as session,
             session.turn("hello") as turn,
         ):
@@ -58,7 +49,7 @@ async def test_an_interrupt_reaches_the_server(tmp_path: Path) -> None:
     begun = tmp_path / "mark.begun"
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([bridged(tmp_path, *PLAIN)]) as host,
+            PluginHost([server("plain", PLAIN, "add", "picture", "wait")]) as host,
             host.session(cwd=tmp_path) as session,
         ):
             async with session.turn("hello") as turn, trio.open_nursery() as nursery:
@@ -71,7 +62,7 @@ async def test_an_interrupt_reaches_the_server(tmp_path: Path) -> None:
 async def test_a_server_that_dies_is_left_out(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([bridged(tmp_path, "sh", "-c", "echo rubbish; exit 3")]) as host,
+            PluginHost([server("plain", ["sh", "-c", "echo rubbish; exit 3"])]) as host,
             host.session(cwd=tmp_path) as session,
             session.turn("hello") as turn,
         ):
@@ -84,7 +75,7 @@ async def test_a_server_that_says_nothing_holds_nobody_and_is_ended(tmp_path: Pa
     deaf = f"trap '' TERM; echo $$ > {own}; while :; do sleep 1000; done"
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([bridged(tmp_path, "bash", "-c", deaf)]) as host,
+            PluginHost([server("plain", ["bash", "-c", deaf])]) as host,
             host.session(cwd=tmp_path) as session,
             session.turn("hello") as turn,
         ):
@@ -97,11 +88,9 @@ async def test_guards_read_whose_tool_it_is(tmp_path: Path) -> None:
     guard = tmp_path / "guard"
     guard.write_text(f"#!{sys.executable}\n{GUARD}")
     guard.chmod(0o755)
-    made = Made(kind="mcp", words=PLAIN)
-    server = PluginSpec(made.program, made=made.by("plain"))
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([server, guard]) as host,
+            PluginHost([server("plain", PLAIN, "add"), guard]) as host,
             host.session(cwd=tmp_path) as session,
             session.turn("hello") as turn,
         ):

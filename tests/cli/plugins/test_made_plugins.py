@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ PLAIN = Path(__file__).parents[2] / "adapters/mcp/servers/plain.py"
 def test_the_whole_life_of_an_mcp_server(run: Run, tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
     shutil.copy(PLAIN, script)
-    ran = run("install", "--mcp", "plain", "--yes", "--", sys.executable, script)
+    granted = ["--yes", "--grant", "ask", "--grant", "tools"]
+    ran = run("install", "--mcp", "plain", *granted, "--", sys.executable, script)
     assert (ran.status, ran.out) == (0, "installed plain\n")
     assert f"MCP server: {sys.executable} {script}\n" in ran.err
     plugin = Registry().get("plain")
@@ -28,12 +30,12 @@ def test_the_whole_life_of_an_mcp_server(run: Run, tmp_path: Path) -> None:
     assert "a plugin named plain is installed already" in again.err
 
     script.write_text(script.read_text() + "\n")
-    assert "plain  0  refused" in run("list").out
+    assert "  refused\n" in run("list").out
     assert "its file has changed" in run("list").out
     ran = run("trust", "plain", "--yes")
     assert (ran.status, ran.out) == (0, "plain is accepted as it is now\n")
     assert "  before    " in ran.err
-    assert "plain  0  enabled" in run("list").out
+    assert "  enabled\n" in run("list").out
     assert run("uninstall", "plain").status == 0
 
 
@@ -46,3 +48,23 @@ def test_wrong_uses_of_mcp(run: Run, tmp_path: Path) -> None:
     ran = run("install", "--mcp", "Plain Server", "--yes", "--", "sh")
     assert ran.status == 1
     assert "is no name of a plugin" in ran.err
+
+
+def test_the_servers_of_another_agents_file(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    entry = {"command": sys.executable, "args": [str(PLAIN)], "env": {"A_TOKEN": "x", "MODE": "y"}}
+    servers = {"One": entry, "gone": {"command": "no-such-server"}, "off": {"disabled": True}}
+    file.write_text(json.dumps({"mcpServers": servers}))
+    ran = run("install", "--from", file, "--yes")
+    assert ran.status == 0
+    assert ran.out.startswith("installed one\n")
+    assert "gone is left out: there is no no-such-server on PATH\n" in ran.err
+    assert "off is left out: it is disabled there\n" in ran.err
+    assert "It is given the variable A_TOKEN.\n" in ran.err
+    plugin = Registry().get("one")
+    assert plugin.env == ("A_TOKEN",)
+    assert plugin.recorded.made is not None
+    assert plugin.recorded.made.words == ["MODE=y", sys.executable, str(PLAIN)]
+    assert "one is left out: a plugin of that name" in run("install", "--from", file, "--yes").err
+    assert run("install", "--from", file, "x", "--yes").status == 2
+    assert run("install", "--from", tmp_path / "none", "--yes").status == 1

@@ -8,10 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_TOOLS
+from sliphook.schemas import SchemaError, TooManySchemas, check_schema
+from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_SCHEMA_PARTS, MAX_TOOLS
 
 MAX_DESCRIPTION_CHARS: Final = 4_000
 MAX_NAME_CHARS: Final = 64
+MAX_ALL_BYTES: Final = 256 * 1024
+_MOST_LINES: Final = 20
 
 
 class Offered(NamedTuple):
@@ -31,19 +34,53 @@ class Fitted(NamedTuple):
     schema: dict[str, Any]
 
 
-def fit(server: str, offered: Iterable[Offered]) -> tuple[list[Fitted], list[str]]:
-    """The tools that can be offered, and a line for each that cannot; the lines may be quoted."""
+def fit(
+    server: str, offered: Iterable[Offered], prefix: str = ""
+) -> tuple[list[Fitted], list[str]]:
+    """The tools that can be offered, and a line for each that cannot; the lines may be quoted.
+
+    Args:
+        server: the server's name, for the model.
+        offered: its tools.
+        prefix: stands before the name of each.
+    """
     fitted: dict[str, Fitted] = {}
     left_out: list[str] = []
+    budget = _Budget()
     for tool in offered:
-        name = fitted_name(tool.name)
-        why = _why_not(tool, name, fitted)
+        name = fitted_name(prefix + tool.name) if tool.name else ""
+        why = _why_not(tool, name, fitted) or budget.why_not(tool.schema)
         if why is None:
             text = f"[{server}] {tool.description or ''}".strip()[:MAX_DESCRIPTION_CHARS]
             fitted[name] = Fitted(name, tool.name, text, tool.schema)
-        else:
+        elif len(left_out) < _MOST_LINES:
             left_out.append(f"{tool.name[:MAX_NAME_CHARS]!r}: {why}")
     return list(fitted.values()), left_out
+
+
+class _Budget:
+    """What the schemas of a plugin may come to, all together."""
+
+    def __init__(self) -> None:
+        self._bytes = self._parts = 0
+
+    def why_not(self, schema: dict[str, Any]) -> str | None:
+        """Why the next schema is not taken, or None; then it counts."""
+        size = len(msgspec.json.encode(schema))
+        if size > MAX_SCHEMA_BYTES:
+            return f"its schema has {size:,} bytes; at most {MAX_SCHEMA_BYTES:,} are allowed"
+        if self._bytes + size > MAX_ALL_BYTES:
+            return f"with it the schemas have more than {MAX_ALL_BYTES:,} bytes"
+        if schema.get("type", "object") != "object":
+            return "its schema must describe an object"
+        try:
+            self._parts += check_schema(schema, MAX_SCHEMA_PARTS - self._parts)
+        except TooManySchemas:
+            return f"with it the tools have more than {MAX_SCHEMA_PARTS:,} schemas in them"
+        except SchemaError as error:
+            return f"its schema cannot be used: {error}"
+        self._bytes += size
+        return None
 
 
 def fitted_name(name: str) -> str:
@@ -58,7 +95,4 @@ def _why_not(tool: Offered, name: str, taken: dict[str, Fitted]) -> str | None:
         return f"its name here, {name}, is that of {taken[name].name[:MAX_NAME_CHARS]!r} too"
     if len(taken) == MAX_TOOLS:
         return f"a plugin has at most {MAX_TOOLS} tools"
-    size = len(msgspec.json.encode(tool.schema))
-    if size > MAX_SCHEMA_BYTES:
-        return f"its schema has {size:,} bytes; at most {MAX_SCHEMA_BYTES:,} are allowed"
     return None

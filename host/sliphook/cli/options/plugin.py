@@ -136,14 +136,14 @@ def server_of(command: str) -> PluginSpec:
         Failed: it cannot be started, or another user could change it.
     """
     from sliphook.registry.errors import RegistryError
-    from sliphook.registry.server_command import made_of_command, name_of_command
+    from sliphook.registry.server_command import made_of_server, name_of_command
 
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise click.UsageError(f"--mcp: {command!r} is no command: {error}") from None
     try:
-        return tried(made_of_command(words, Path.cwd()), name_of_command(words))
+        return tried(made_of_server(words, Path.cwd()), name_of_command(words))
     except RegistryError as error:
         raise Failed(f"--mcp: {error}") from None
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from sliphook.cli.chosen_plugins import user_settings
-from sliphook.cli.common import EXIT_OK, Failed, complain, json_option, print_json
+from sliphook.cli.common import EXIT_OK, Failed, comment, json_option, print_json
 from sliphook.cli.completion import installable
-from sliphook.cli.options.settings import check_settings, settings_from
 from sliphook.cli.report import says
 
-from .consent import Consent, line_of_pin, lines_of_manifest, tell_what_is_missing
+from .consent import Consent
+from .installing import Wishes, install, row_of, tell
 from .options import check_variables, grant_options, registry_errors
 
 if TYPE_CHECKING:
-    from sliphook.registry import Registered, Registry
+    from sliphook.adapters.mcp.configs import FoundServer
+    from sliphook.registry import Registry
     from sliphook.registry.executables import Executable
 
 
@@ -36,6 +35,13 @@ if TYPE_CHECKING:
     "--hooks",
     metavar="PATH",
     help="Install the hooks of another agent's configuration, a file or a plugin's folder.",
+)
+@click.option(
+    "--from",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Install the MCP servers in the settings of Claude Code, Cursor, VS Code or Codex.",
 )
 @click.option(
     "--yes",
@@ -62,6 +68,7 @@ def command(
     target: tuple[str, ...],
     mcp: str | None,
     hooks: str | None,
+    file: Path | None,
     yes: bool,
     name: str | None,
     settings: tuple[str, ...],
@@ -77,30 +84,38 @@ def command(
     wants, and asks for each grant. Its file is recorded by its hash: if it changes, the plugin is
     refused until `sliphook trust` accepts it.
 
-    With --mcp the plugin is the MCP server of a command, and its files are that command's
-    executable, and its script if that is an interpreter.
+    With --mcp the plugin is an MCP server: of a command, whose executable is recorded, and its
+    script if that is an interpreter; or at an address, and then the name of the variable that
+    holds the token. --from asks for each server of a file; a value there that looks like a secret
+    is not recorded: its variable has to be set where the agent is started.
 
     With --hooks the plugin runs the hooks of a configuration of Claude Code, docker-agent,
     agent-code, Codex, Gemini CLI, Copilot CLI or Cursor. Each is shown; recorded are their
     definitions and the script files that they name.
     """
-    from sliphook.cli.run_once import run_once
-    from sliphook.plugin.spec import PluginSpec
-    from sliphook.process.interpreter import looked_up
-    from sliphook.registry import Registered, Registry
-    from sliphook.registry.kept_text import keep
-    from sliphook.settings import with_settings
+    from sliphook.registry import Registry
 
-    if hooks is not None and (target or mcp is not None):
+    if hooks is not None and (target or mcp is not None or file is not None):
         raise click.UsageError("--hooks PATH stands alone")
-    if hooks is None and mcp is None and len(target) != 1:
+    if file is not None and (target or mcp is not None or name is not None):
+        raise click.UsageError("--from names the servers; leave the rest out")
+    if hooks is None and file is None and mcp is None and len(target) != 1:
         raise click.UsageError("give one PATH or NAME")
     if mcp is not None and name is not None:
         raise click.UsageError("--mcp gives the name already; leave --name out")
     registry = Registry()
-    lines: list[str] = []
+    wishes = Wishes(settings, grants, env, servers, pin)
     with registry_errors():
         check_variables(env)
+    if file is not None:
+        found_there = _servers_in(file)
+        consent = Consent(yes=yes, quiet=as_json and yes, command="install")
+        rows = list(_all_of(found_there, registry, wishes, consent, as_json=as_json))
+        if as_json:
+            print_json({"installed": rows})
+        return EXIT_OK
+    lines: list[str] = []
+    with registry_errors():
         if hooks is not None:
             found, own_name, lines = _hooks_to_install(hooks)
             name = name or own_name
@@ -111,61 +126,61 @@ def command(
             found, name = _server_to_install(registry, target, mcp), mcp
     consent = Consent(yes=yes, quiet=as_json and yes, command="install")
     consent.show(lines)
-    consent.show_file(found)
-    consent.confirm("Run it once, to see what it wants?")
-    given = {variable: os.environ[variable] for variable in env if variable in os.environ}
-    config = settings_from(settings, None)
-    # with the hash that the user was shown: a file that was swapped since is not started
-    spec = found.in_place_of(PluginSpec(found.path, config=config, env=given), name or "")
-    manifest = run_once(with_settings(spec, user_settings()) if hooks is not None else spec)
-    consent.show(["", *lines_of_manifest(manifest)])
-    name = name or manifest.name
-    with registry_errors():
-        registry.check_free(name)
-    config = settings_from(settings, manifest.wire.config_schema)
-    check_settings(config, manifest.wire.config_schema, "give --config KEY=VALUE")
-    granted = consent.grants(manifest, manifest.uses, grants)
-    interpreter = looked_up(found.path) if found.made is None else None
-    recorded = found.recorded(manifest.wire, datetime.now(UTC).replace(microsecond=0))
-    if interpreter is not None and pin:
-        recorded = msgspec.structs.replace(recorded, interpreter=interpreter)
-    plugin = Registered(
-        name=name,
-        recorded=recorded,
-        pin=pin and interpreter is not None,
-        grants=granted,
-        servers=consent.servers(manifest.servers, servers, granted),
-        env=consent.variables((want.name for want in manifest.env), env),
-        config=config,
-    )
-    consent.confirm(f"Install it as {name}?")
-    with registry_errors():
-        # once more: those that the plugin asks for are known only now
-        check_variables(plugin.env)
-        plugin = registry.add(plugin)
-        keep(name, str(found.path), found.sha256)
-        _tell_of_clashes(plugin, registry)
-        _tell_of_unseen_replacements(plugin, registry)
+    host = user_settings() if hooks is not None else None
+    plugin, manifest = install(registry, found, name, wishes, consent, host)
     if as_json:
-        print_json(
-            {
-                "name": name,
-                "path": plugin.recorded.path,
-                "sha256": plugin.recorded.sha256,
-                "made": plugin.recorded.made,
-                "grants": sorted(plugin.grants),
-                "env": plugin.env,
-                "servers": plugin.servers,
-                "interpreter": plugin.recorded.interpreter,
-                "pin": plugin.pin,
-            }
-        )
-        return EXIT_OK
-    click.echo(f"installed {name}")
-    if interpreter is not None:
-        click.echo(f"  {line_of_pin(plugin)}")
-    tell_what_is_missing(plugin, manifest)
+        print_json(row_of(plugin))
+    else:
+        tell(plugin, manifest)
     return EXIT_OK
+
+
+def _all_of(
+    servers: Sequence[FoundServer],
+    registry: Registry,
+    wishes: Wishes,
+    consent: Consent,
+    *,
+    as_json: bool,
+) -> Iterator[dict[str, object]]:
+    """Install each server that the user wants; the rows of those for `--json`."""
+    for server in servers:
+        why = server.why_not
+        if why is None and server.name in registry.names():
+            why = "a plugin of that name is installed already"
+        if why is not None:
+            comment(f"{says(server.name)} is left out: {says(why)}")
+            continue
+        own = () if server.timeout_s is None else (f"timeout_s={server.timeout_s:g}",)
+        wanted = replace(
+            wishes, settings=(*own, *wishes.settings), env=(*wishes.env, *server.variables)
+        )
+        try:
+            with registry_errors():
+                check_variables(server.variables)
+                found = _server_to_install(registry, server.words, server.name)
+            plugin, manifest = install(registry, found, server.name, wanted, consent)
+        except Failed as error:
+            comment(f"{says(server.name)} is left out: {error.message}")
+            continue
+        if not as_json:
+            tell(plugin, manifest)
+        yield row_of(plugin)
+
+
+def _servers_in(file: Path) -> list[FoundServer]:
+    import os
+
+    from sliphook.adapters.mcp.configs import servers_in
+
+    try:
+        text = file.read_text(encoding="utf-8")
+        folder = str(Path.cwd())
+        return servers_in(text, is_toml=file.suffix == ".toml", folder=folder, environ=os.environ)
+    except OSError as error:
+        raise Failed(f"{says(str(file))} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # also of bytes that are no UTF-8
+        raise Failed(f"{says(str(file))}: {says(str(error))}") from None
 
 
 def _file_to_install(registry: Registry, target: str, name: str | None) -> Executable:
@@ -196,10 +211,10 @@ def _server_to_install(registry: Registry, command: Sequence[str], name: str) ->
         RegistryError: it cannot be started, or its name is taken.
     """
     from sliphook.registry.executables import Executable
-    from sliphook.registry.server_command import made_of_command
+    from sliphook.registry.server_command import made_of_server
 
     registry.check_free(name)
-    return Executable.of(made_of_command(command, Path.cwd()))
+    return Executable.of(made_of_server(command, Path.cwd()))
 
 
 def _hooks_to_install(given: str) -> tuple[Executable, str, list[str]]:
@@ -229,46 +244,3 @@ def _refuse_installed_file(registry: Registry, found: Executable) -> None:
             elif not other.enabled:
                 do = f"it is disabled; to start it again: sliphook enable {other.name}"
             raise Failed(f"{says(str(found.path))} is installed already, as {other.name}; {do}")
-
-
-def _tell_of_clashes(plugin: Registered, registry: Registry) -> None:
-    from sliphook.registry import Registered
-
-    for other in registry.read():
-        if isinstance(other, Registered) and other.enabled and other.name != plugin.name:
-            shared = _shared_names(plugin, other)
-            if shared:
-                complain(
-                    f"{plugin.name} will be refused while {other.name} is enabled:"
-                    f" both have {', '.join(shared)}"
-                )
-
-
-def _tell_of_unseen_replacements(plugin: Registered, registry: Registry) -> None:
-    """Guards that will not see what a later plugin replaces, if this plugin has a part in it."""
-    from sliphook.plugin.overrides import recorded_manifest
-    from sliphook.registry import Registered
-    from sliphook.registry.last_word import Ordered, unseen_replacements
-
-    plugins: list[Ordered] = []
-    for one in registry.read():
-        if isinstance(one, Registered) and one.enabled:
-            manifest, _ = recorded_manifest(one.spec({}))
-            if manifest is not None:
-                plugins.append(Ordered(one.name, one.order, manifest))
-    for found in unseen_replacements(plugins):
-        if plugin.name in (found.guard, *found.others):
-            complain(f"{found}; `sliphook doctor` tells what to do")
-
-
-def _shared_names(plugin: Registered, other: Registered) -> list[str]:
-    """The tools and commands that both plugins declare; only one plugin can have each."""
-    ours, theirs = plugin.manifest, other.manifest
-    tools = {tool.name for tool in ours.tools or ()} & {tool.name for tool in theirs.tools or ()}
-    commands = {one.name for one in ours.commands or ()} & {
-        one.name for one in theirs.commands or ()
-    }
-    return [
-        *(f"the tool {name}" for name in sorted(tools)),
-        *(f"the command /{name}" for name in sorted(commands)),
-    ]

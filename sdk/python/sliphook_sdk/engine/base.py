@@ -12,7 +12,7 @@ from sliphook_sdk.errors import RpcError
 from sliphook_sdk.framing import FrameSplitter, FramingError
 from sliphook_sdk.process.exit import LINGER_S, end_process
 from sliphook_sdk.protocol import ErrorCode, limits
-from sliphook_sdk.service import START_S, Invocation, Service
+from sliphook_sdk.service import READ_S, START_S, Invocation, Service
 from sliphook_sdk.wire.call import Call
 from sliphook_sdk.wire.rpc import Peer
 
@@ -119,12 +119,13 @@ class Engine:
         ready = self.service.initialize(call)
         if isinstance(ready, Invocation):
             handler = ready.handler
+            seconds = READ_S if self.service.runtime.manifest_only else START_S
             late = RpcError(
                 ErrorCode.INTERNAL_ERROR,
-                f"on_start: {handler.name}() took longer than {START_S:g} s ({handler.where})",
+                f"on_start: {handler.name}() took longer than {seconds:g} s ({handler.where})",
             )
             # a thread, since the function may block the event loop
-            timer = threading.Timer(START_S, self.peer.refuse, (call, late))
+            timer = threading.Timer(seconds, self.peer.refuse, (call, late))
             timer.daemon = True
             timer.start()
         return ready

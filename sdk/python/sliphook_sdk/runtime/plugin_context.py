@@ -53,10 +53,12 @@ class LifeContext(PluginContext[ConfigT]):
 
     Attributes:
         deadline: when the SDK stops waiting for the function, on `time.monotonic()`.
+        manifest_only: the host only reads the manifest, as at an installation.
     """
 
-    __slots__ = ("deadline",)
+    __slots__ = ("deadline", "manifest_only")
 
     def __init__(self, runtime: Runtime, deadline: float) -> None:
         super().__init__(runtime)
         self.deadline = deadline
+        self.manifest_only = runtime.manifest_only

@@ -63,6 +63,7 @@ class Runtime:
         self.toolbox = Toolbox(tools)
         self.config: Any = {}
         self.data_dir = "."
+        self.manifest_only = False
         self._introduced: Future[object] = Future()
         self._starter: object = ()  # no task and no thread
         self._changes = Turns()

@@ -1,0 +1,229 @@
+"""The connection to a server: how it is made, and what goes over it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import metadata
+from typing import Any, Final
+
+import mcp_types as types
+from mcp import Client
+from mcp.client import InputRequiredRoundsExceededError, Transport
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+import sliphook_sdk as sdk
+
+from .lines import die, in_a_line, say
+from .names import Fitted, Offered, fit
+from .process import ServerProcess
+from .progress import PacedProgress
+from .questions import Questions
+from .remote import remote
+from .resources import SCHEMA, read_resource, resource_tool
+from .results import tool_result
+from .settings import ServerSettings
+from .stdio import stdio
+
+MAX_PAGES: Final = 32
+_LISTEN_S: Final = 1.0
+_MOST_LOGGED: Final = 1_000
+_SESSION_IS_OVER: Final = "Session terminated"
+_FAULTS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, RuntimeError)
+
+
+logging.getLogger("httpx2").setLevel(logging.WARNING)
+logging.getLogger("mcp").setLevel(logging.WARNING)
+
+
+class ServerConnection:
+    """One server's connection, which one task holds, since its scopes belong to a task.
+
+    Args:
+        name: the server's name.
+        words: the address and the token's variable, or the command.
+        server: the command's process; None for an address.
+        settings: the user's settings.
+        changed: is set when the server says that its tools have changed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[str],
+        server: ServerProcess | None,
+        settings: ServerSettings,
+        changed: asyncio.Event,
+    ) -> None:
+        self._name = name
+        self._words = words
+        self._server = server
+        self._settings = settings
+        self._changed = changed
+        self._questions = Questions(name)
+        self._client: Client | None = None
+        self._lost: str | None = None
+        self._ended = asyncio.Event()
+        self._logged = 0
+        self._holder: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
+
+    # -- its life
+
+    async def connect(self) -> None:
+        """Come to the point where the server takes requests.
+
+        Raises:
+            ConnectionError: the server cannot be used; str() is one line.
+        """
+        ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._holder = asyncio.create_task(self._hold(ready))
+        try:
+            client = await asyncio.shield(ready)
+        except asyncio.CancelledError:
+            self._holder.cancel()
+            raise
+        except Exception as exc:  # whatever the server did
+            raise ConnectionError(self._lost or in_a_line(exc)) from exc
+        self._client = client
+        self._listener = asyncio.create_task(self._listen(client))
+
+    async def end(self) -> None:
+        """End the connection, and the server's process."""
+        self._ended.set()
+        if self._listener is not None:
+            self._listener.cancel()
+        if self._holder is not None:
+            with suppress(asyncio.CancelledError):
+                await self._holder
+
+    async def _hold(self, ready: asyncio.Future[Client]) -> None:
+        mode = "legacy" if self._settings.handshake == "initialize" else "auto"
+        try:
+            try:
+                await self._open(ready, mode)
+            except Exception:
+                # some servers end at a message before `initialize`
+                if ready.done() or mode == "legacy" or not self._may_try_again():
+                    raise
+                self._lost = None
+                await self._open(ready, "legacy")
+        except Exception as exc:
+            if not ready.done():
+                ready.set_exception(exc)
+            elif not self._ended.is_set():
+                self._lose(in_a_line(exc))
+
+    def _may_try_again(self) -> bool:
+        if self._server is None or self._server.error or not self._server.has_ended:
+            return False
+        self._server.start()
+        return True
+
+    async def _open(self, ready: asyncio.Future[Client], mode: str) -> None:
+        client = Client(
+            self._transport(),
+            mode=mode,
+            read_timeout_seconds=self._settings.timeout_s,
+            elicitation_callback=self._questions.ask,
+            logging_callback=self._log,
+            message_handler=self._hear,
+            client_info=types.Implementation(name="sliphook", version=metadata.version("sliphook")),
+            cache=None,
+        )
+        async with client:
+            ready.set_result(client)
+            await self._ended.wait()
+
+    def _transport(self) -> Transport:
+        if self._server is None:
+            return remote(self._words, self._settings.timeout_s)
+        if self._server.error is not None:
+            raise ConnectionError(self._server.error)
+        return stdio(self._server, self._lose)
+
+    def _lose(self, why: str) -> None:
+        """The connection has ended by the server's fault: so does the plugin, if it has begun."""
+        self._lost = why
+        if self._client is not None:
+            die(f"the MCP server {self._name} is gone: {why}")
+
+    # -- its tools
+
+    async def tools(self) -> tuple[list[Fitted], list[str]]:
+        """What it offers now, of at most 32 pages; and a line for each tool that is left out.
+
+        Raises:
+            ConnectionError: it does not list them; str() is one line.
+        """
+        offered: list[Offered] = []
+        cursor: str | None = None
+        try:
+            for _ in range(MAX_PAGES):
+                page = await self._running().list_tools(cursor=cursor)
+                offered += [Offered(o.name, o.description, o.input_schema) for o in page.tools]
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+            offered += await resource_tool(self._running(), self._name)
+        except _FAULTS as exc:
+            raise ConnectionError(in_a_line(exc)) from exc
+        return fit(self._name, offered, self._settings.prefix)
+
+    async def call(
+        self, tool: Fitted, arguments: dict[str, Any], ctx: sdk.AsyncContext
+    ) -> sdk.ToolResult:
+        """Call a tool.
+
+        Raises:
+            ToolError: the server answered with an error, or with what is no result.
+        """
+        try:
+            async with self._questions.during(ctx):
+                if tool.schema == SCHEMA:
+                    blocks = await read_resource(self._running(), arguments.get("uri"))
+                    return tool_result(blocks, None, False)
+                result = await self._running().call_tool(
+                    tool.name, arguments, progress_callback=PacedProgress(ctx).report
+                )
+        except _FAULTS as exc:
+            line = in_a_line(exc)
+            if line == _SESSION_IS_OVER:
+                self._lose(line)
+            raise sdk.ToolError(f"the MCP server {self._name}: {line}") from exc
+        blocks = [
+            block.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for block in result.content
+        ]
+        return tool_result(blocks, result.structured_content, result.is_error)
+
+    def _running(self) -> Client:
+        assert self._client is not None
+        return self._client
+
+    # -- what the server says beside its answers
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changes in the stateless protocol; in the older one they come by themselves."""
+        can = client.server_capabilities.tools
+        if client.session.initialize_result is not None or can is None or not can.list_changed:
+            return
+        while True:
+            with suppress(Exception):  # it is asked again below
+                async with client.listen(tools_list_changed=True) as subscription:
+                    async for _ in subscription:
+                        self._changed.set()
+            await asyncio.sleep(_LISTEN_S)
+            self._changed.set()  # what was missed meanwhile
+
+    async def _hear(self, message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._changed.set()
+
+    async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
+        self._logged += 1
+        if self._logged <= _MOST_LOGGED:
+            say(f"{params.level}: {str(params.data)[:1_000]}")

@@ -1,0 +1,30 @@
+"""Lines for people: into the plugin's log, and as its last one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final, NoReturn, cast
+
+_MOST_CHARS: Final = 300
+
+
+def in_a_line(exc: BaseException) -> str:
+    """What is wrong; of a group, what its first says."""
+    first = exc
+    while isinstance(first, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", first)
+        first = group.exceptions[0]
+    lines = str(first).splitlines()
+    return (lines[0] if lines else type(first).__name__)[:_MOST_CHARS]
+
+
+def say(line: str) -> None:
+    """Write a line to the plugin's log."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def die(line: str) -> NoReturn:
+    """End the process: the host says this line, and starts the plugin again."""
+    say(line)
+    os._exit(1)

@@ -1,0 +1,105 @@
+"""The wire of a server's process, with bounds: a line has a length, a second has a rate."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeAlias
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client import Transport
+from mcp.shared.message import SessionMessage
+
+from .process import MAX_LINE_BYTES, ServerProcess
+
+_In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
+_Out: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+MOST_PER_SECOND: Final = 1_000
+"""Messages that are read in a second; the others wait in the server's pipe."""
+MOST_RUBBISH: Final = 100
+"""Lines that are no messages, after which the connection ends."""
+
+
+def stdio(server: ServerProcess, lost: Callable[[str], None]) -> Transport:
+    """The transport of a running server.
+
+    Args:
+        server: the server; it is ended with the transport.
+        lost: told in a line why the connection has ended by the server's fault.
+    """
+    return _stdio(server, lost)
+
+
+@asynccontextmanager
+async def _stdio(
+    server: ServerProcess, lost: Callable[[str], None]
+) -> AsyncGenerator[tuple[_In, _Out]]:
+    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    reader, writer = await server.streams()
+    is_ending = False
+
+    async def read() -> None:
+        async with to_session:
+            why = await _read_all(reader, to_session)
+        if not is_ending:
+            lost(why or await server.last_status())
+
+    async def write() -> None:
+        async with from_session:
+            async for sent in from_session:
+                text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+                with suppress(ConnectionError):  # then `read` tells that it has ended
+                    writer.write(text.encode() + b"\n")
+                    await writer.drain()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        try:
+            yield read_stream, write_stream
+        finally:
+            is_ending = True
+            with anyio.CancelScope(shield=True):
+                await server.end(writer)
+            tasks.cancel_scope.cancel()
+            for stream in (read_stream, write_stream):
+                stream.close()
+
+
+async def _read_all(
+    reader: asyncio.StreamReader,
+    to_session: MemoryObjectSendStream[SessionMessage | Exception],
+) -> str | None:
+    """Pass on every message; why the reading has ended, or None at the end of the output."""
+    rubbish = count = 0
+    second = asyncio.get_running_loop().time()
+    while True:
+        try:
+            line = await reader.readuntil()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+        except asyncio.LimitOverrunError:
+            return f"it sent a line of more than {MAX_LINE_BYTES // 2**20} MiB"
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            rubbish += 1
+            if rubbish == 1:
+                print(f"no message of MCP on its output: {line[:200]!r}", file=sys.stderr)
+            if rubbish > MOST_RUBBISH:
+                return f"it sent {rubbish} lines that are no messages of MCP"
+            continue
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await to_session.send(SessionMessage(message))
+        count += 1
+        now = asyncio.get_running_loop().time()
+        if now - second >= 1.0:
+            second, count = now, 0
+        elif count >= MOST_PER_SECOND:
+            await asyncio.sleep(1.0 - (now - second))

@@ -1,0 +1,38 @@
+"""Servers of the tests as plugins that are only tried."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sliphook import PluginSpec
+from sliphook.adapters.mcp.kept_tools import keep
+from sliphook.adapters.mcp.names import Fitted
+from sliphook.files import paths
+from sliphook.registry.made import Made
+
+SERVERS = Path(__file__).parent / "servers"
+RAW = [sys.executable, "-S", str(SERVERS / "raw.py")]
+PLAIN = [sys.executable, str(SERVERS / "plain.py")]
+
+
+def server(
+    name: str, words: Sequence[str], *known: str, settings: dict[str, object] | None = None
+) -> PluginSpec:
+    """The server of a command.
+
+    Args:
+        name: its name.
+        words: its command.
+        known: its tools, as if it had been started before: on a busy machine a first start takes
+            longer than a plugin may.
+        settings: the user's.
+    """
+    made = Made(kind="mcp", words=list(words))
+    if known:
+        folder = paths.plugin_data() / name
+        folder.mkdir(parents=True, exist_ok=True)
+        tools = [Fitted(tool, tool, "", {"type": "object", "properties": {}}) for tool in known]
+        keep(folder, [*words, ""], tools)
+    return PluginSpec(made.program, config=settings or {}, made=made.by(name))

@@ -1,0 +1,93 @@
+"""A server of bytes, without an SDK: it does what its first argument says."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+WAY = sys.argv[1]
+ANY: dict[str, Any] = {"type": "object", "properties": {}}
+TOOLS = ["work"]
+QUESTION = {
+    "type": "object",
+    "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}},
+    "required": ["colour"],
+}
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "asks": ("elicitation/create", {"message": "Which?", "requestedSchema": QUESTION}),
+    "confirms": (
+        "elicitation/create",
+        {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}},
+    ),
+    "samples": (
+        "sampling/createMessage",
+        {"messages": [{"role": "user", "content": {"type": "text", "text": "x"}}], "maxTokens": 9},
+    ),
+}
+
+
+def send(**message: Any) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def work(call: dict[str, Any]) -> dict[str, Any]:
+    """The result of the tool."""
+    text = "done"
+    if WAY == "dies":
+        print("out of paper", file=sys.stderr, flush=True)
+        os._exit(3)
+    if WAY == "long":
+        print("x" * (17 * 1024 * 1024), flush=True)
+        time.sleep(600)
+    if WAY == "floods":
+        token = call["params"]["_meta"]["progressToken"]
+        for step in range(1500):
+            params = {"progressToken": token, "progress": step, "total": 1500}
+            send(method="notifications/progress", params=params)
+    if WAY == "changes":
+        TOOLS[:] = ["other", "third"]
+        for _ in range(50):
+            send(method="notifications/tools/list_changed")
+    if WAY in REQUESTS:
+        method, params = REQUESTS[WAY]
+        send(id="q", method=method, params=params)
+        answer = json.loads(sys.stdin.readline())
+        text = json.dumps(answer.get("result") or answer["error"]["message"])
+    if WAY == "large":
+        text = "x" * 2_000_000
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def main() -> None:
+    if WAY == "rubbish":
+        print("Welcome!\n" * 3, flush=True)
+    if WAY == "strict-and-gone":
+        os._exit(1)
+    for line in sys.stdin:
+        call = json.loads(line)
+        method = call["method"]
+        if method == "server/discover" and WAY == "strict":
+            os._exit(1)
+        if method == "initialize" and WAY == "hangs":
+            time.sleep(600)
+        results: dict[str, Any] = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "raw", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": name, "inputSchema": ANY} for name in TOOLS]},
+        }
+        if method == "tools/call":
+            send(id=call["id"], result=work(call))
+        elif method in results:
+            send(id=call["id"], result=results[method])
+        elif "id" in call:
+            send(id=call["id"], error={"code": -32601, "message": f"no {method}"})
+
+
+if __name__ == "__main__":
+    main()

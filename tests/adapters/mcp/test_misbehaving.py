@@ -1,0 +1,157 @@
+"""Servers that hang, die, flood, change and ask: each is one line and holds nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook import PluginHost, ToolOutcome
+from tests.programs import WAIT_S, until
+
+from .made import RAW, server
+
+
+async def called(way: str, cwd: Path, **options: Any) -> ToolOutcome:
+    outcomes: list[ToolOutcome] = []
+    async with (
+        PluginHost([server("raw", [*RAW, way], "work")], **options) as host,
+        host.session(cwd=cwd) as session,
+        session.turn("hello") as turn,
+    ):
+        outcomes.append(await turn.call_tool("work", {}))
+    return outcomes[0]
+
+
+def keeper(lines: list[str]) -> Callable[[str, str], None]:
+    """Keeps what the host says of plugins."""
+
+    def keep(_: str, line: str) -> None:
+        lines.append(line)
+
+    return keep
+
+
+@pytest.mark.parametrize("way", ["plain", "strict", "rubbish", "floods"])
+async def test_what_is_no_fault_or_a_small_one_works(way: str, tmp_path: Path) -> None:
+    """Plain refuses `server/discover`; strict ends at it; rubbish prints; floods has progress."""
+    with trio.fail_after(WAIT_S):
+        outcome = await called(way, tmp_path)
+    assert outcome.result.content == "done"
+
+
+async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
+    problems: list[str] = []
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost(
+                [server("raw", [*RAW, "dies"], "work")], on_problem=keeper(problems)
+            ) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("work", {})
+            await until(lambda: host.plugins[0].restarts == 1)
+            await until(lambda: host.plugins[0].state == "ready")
+            assert outcome.result.is_error
+    assert "the MCP server raw is gone: it ended with status 3" in problems[0]
+
+
+async def test_a_line_without_end_ends_the_server(tmp_path: Path) -> None:
+    problems: list[str] = []
+    with trio.fail_after(WAIT_S):
+        outcome = await called("long", tmp_path, on_problem=keeper(problems))
+    assert outcome.result.is_error
+    assert "it sent a line of more than 16 MiB" in problems[0]
+
+
+async def test_one_that_hangs_in_initialize_leaves_itself_out(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([server("raw", [*RAW, "hangs"])]) as host:
+            status = host.plugins[0]
+    assert status.state == "self_disabled"
+    assert status.why == "the MCP server did not list its tools within 8 s"
+
+
+async def test_tools_that_change_in_mid_call_are_followed(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([server("raw", [*RAW, "changes"], "work")]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("work", {})
+            await until(lambda: [one.name for one in host.tools()] == ["other", "third"])
+            assert (await turn.call_tool("third", {})).result.content == "done"
+            assert outcome.result.content == "done"
+
+
+async def test_a_question_goes_to_the_person(tmp_path: Path) -> None:
+    seen: list[tuple[str, Any]] = []
+
+    async def asker(question: Any) -> Any:
+        seen.append((question.prompt, question.form.schema["properties"]["colour"]["enum"]))
+        return {"colour": "blue"}
+
+    with trio.fail_after(WAIT_S):
+        outcome = await called("asks", tmp_path, asker=asker)
+    assert outcome.result.content == '{"action": "accept", "content": {"colour": "blue"}}'
+    assert seen == [("[raw] Which?", ["red", "blue"])]
+
+
+async def test_without_a_person_a_question_is_declined(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        outcome = await called("asks", tmp_path)
+    assert outcome.result.content == '{"action": "decline"}'
+
+
+async def test_a_question_without_fields_is_yes_or_no(tmp_path: Path) -> None:
+    async def asker(question: Any) -> Any:
+        assert question.form.schema == {"type": "boolean"}
+        return True
+
+    with trio.fail_after(WAIT_S):
+        outcome = await called("confirms", tmp_path, asker=asker)
+    assert outcome.result.content == '{"action": "accept"}'
+
+
+async def test_a_wish_for_the_model_is_refused(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        outcome = await called("samples", tmp_path)
+    assert outcome.result.content == '"Sampling not supported"'
+
+
+async def test_a_result_that_is_too_large_is_cut(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        outcome = await called("large", tmp_path)
+    assert outcome.result.content.endswith("x\n[the rest is left out: it is too large]")
+
+
+async def test_a_prefix_and_a_time_limit(tmp_path: Path) -> None:
+    spec = server("raw", [*RAW, "plain"], settings={"prefix": "raw_", "timeout_s": 7.0})
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([spec]) as host:
+            if host.plugins[0].state == "ready":  # else the machine was too slow
+                tools = [(one.name, one.timeout_s) for one in host.tools()]
+                assert tools == [("raw_work", 7.0)]
+
+
+async def test_the_first_start_asks_the_server(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([server("raw", [*RAW, "plain"])]) as host:
+            status = host.plugins[0]
+            if status.state == "ready":  # else the machine was too slow for a first start
+                assert [one.name for one in host.tools()] == ["work"]
+
+
+async def test_one_that_is_known_and_gone_fails_in_the_end(tmp_path: Path) -> None:
+    problems: list[str] = []
+    with trio.fail_after(WAIT_S):
+        async with PluginHost(
+            [server("raw", [*RAW, "strict-and-gone"], "work")], on_problem=keeper(problems)
+        ) as host:
+            await until(lambda: host.plugins[0].state == "self_disabled")
+    assert "the MCP server raw cannot be used: it ended with status 1" in problems[0]
