@@ -149,6 +149,8 @@ class ServerConnection:
         """The connection has ended by the server's fault: so does the plugin, if it has begun."""
         self._lost = why
         if self._client is not None:
+            if self._server is not None:
+                self._server.kill()  # it says nothing behind this line
             die(f"the MCP server {self._name} is gone: {why}")
 
     # -- its tools

@@ -95,6 +95,12 @@ class ServerProcess:
             self._popen.kill()
             await self._ends_within(_TERM_S)
 
+    def kill(self) -> None:
+        """End it at once."""
+        if self._popen is not None and not self.has_ended:
+            self._popen.kill()
+            self._popen.wait(_CLOSED_S)
+
     async def last_status(self) -> str:
         """How it ended, for a line; its output is closed."""
         if not await self._ends_within(_CLOSED_S) or self._popen is None:
