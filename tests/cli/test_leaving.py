@@ -58,5 +58,6 @@ def test_without_room_for_a_thread_it_is_one_line() -> None:
     )
     assert said.returncode == 1
     assert said.stderr.splitlines() == [
-        "sliphook: plugin true did not start: /bin/true cannot be started: can't start new thread"
+        "sliphook: plugin true did not start: /bin/true cannot be started: can't start new thread;"
+        " its log: sliphook logs true"
     ]

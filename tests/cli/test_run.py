@@ -405,7 +405,8 @@ def test_a_tool_of_the_sdk_that_does_not_look_is_not_called_cancelled(
     lines = ran.err.splitlines()
     assert "told to stop: deploy" in lines
     assert (
-        "warning: ops: ops ended while the tool deploy still ran: killed; the work may be half done"
+        "warning: ops: ops ended while the tool deploy still ran: killed; the work may be half done;"
+        " its log: sliphook logs ops"
     ) in lines
     assert "cancelled" not in ran.err
 
@@ -477,7 +478,8 @@ def test_who_keeps_the_turn_going_is_shown_and_that_it_ends(run: Runner, shop: W
     assert status == 0
     assert err.splitlines() == [
         *["info: eager goes on: run the tests\\x1b[31m"] * 8,
-        "warning: eager: eager asks to go on for the 9th time in this turn; the turn ends",
+        "warning: eager: eager asks to go on for the 9th time in this turn; the turn ends;"
+        " its log: sliphook logs eager",
     ]
     assert [alert["source"] for alert in other.params("event/notification")] == ["host"]
 

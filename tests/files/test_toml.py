@@ -62,7 +62,7 @@ def test_a_whole_file_is_read() -> None:
         (
             "zzz = 1",
             "line 1: zzz: there is no such key; there are enabled, order, grants, env, servers, "
-            "timeout_cap_s, sandbox, config, hooks, recorded",
+            "timeout_cap_s, sandbox, pin, config, hooks, recorded",
         ),
         ('enabled = "yes"', "line 1: enabled: it must be true or false, and is the text 'yes'"),
         ("order = 1.5", "line 1: order: it must be a whole number, and is 1.5"),
@@ -149,7 +149,11 @@ def test_a_mistake_is_named(text: str, error: str) -> None:
             'path = "guard"',
             "guard.toml, line 2: recorded.path: 'guard' is no absolute path",
         ),
-        ('path = "/bin/guard"\n', "", "guard.toml, line 1: recorded: the key path is missing"),
+        (
+            'path = "/bin/guard"\n',
+            "",
+            "guard.toml, line 1: recorded: it needs path and sha256, or else made",
+        ),
         (
             "2026-01-01T00:00:00Z",
             "true",
@@ -169,7 +173,7 @@ def test_a_mistake_is_named(text: str, error: str) -> None:
             "path =",
             "by = 1\npath =",
             "guard.toml, line 2: recorded.by: there is no such key;"
-            " there are path, sha256, interpreter, installed, manifest",
+            " there are path, sha256, interpreter, size, made, installed, manifest",
         ),
         (
             '"name"',

@@ -122,7 +122,7 @@ def test_what_is_said_of_a_death(
         (
             Limits(memory_mib=64),
             "bytearray(300 * 1024 * 1024)",
-            "last line on stderr: MemoryError; memory_mib = 64 may be too little for it",
+            "; memory_mib = 64 may be too little for it",
         ),
         (
             Limits(open_files=32),

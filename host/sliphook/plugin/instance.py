@@ -142,8 +142,11 @@ class Instance:
 
     # -- its tasks
 
-    async def run(self, initialize: msgspec.Raw, within_s: float = INITIALIZE_TIMEOUT_S) -> None:
-        """Send `initialize` (its params), then run until the process ends or is ended; clean up."""
+    async def run(self, initialize: msgspec.Raw, within_s: float | None = None) -> None:
+        """Send `initialize` (its params), then run until the process ends or is ended; clean up.
+
+        Its answer may take `within_s`, by default what the protocol says.
+        """
         try:
             async with trio.open_nursery() as nursery:
                 await self._pace.step()
@@ -153,7 +156,7 @@ class Instance:
                 nursery.start_soon(self._watch)
                 if self._process.why_changed is not None:
                     nursery.start_soon(self._check_file, self._process.why_changed)
-                call = Call("initialize", within_s, self._initialized)
+                call = Call("initialize", within_s or INITIALIZE_TIMEOUT_S, self._initialized)
                 call.start_clock(self._deadlines)
                 self.connection.call(call, initialize)
                 await self._over.wait()
