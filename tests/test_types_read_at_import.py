@@ -19,6 +19,7 @@ PLAIN: Final = {"str", "int", "float", "bool", "bytes", "dict", "list", "Any", "
 
 ONE_COMMAND: Final = "a command of the command line, whose loop is its only thread"
 REASONS: Final = {
+    "sliphook.adapters.relayed.messages:read_asked": "a Decoder has read them at import",
     "sliphook.check.samples:sample": ONE_COMMAND,
     "sliphook.cli.authoring.by_hand:payload_with": ONE_COMMAND,
     **{

@@ -23,6 +23,7 @@ from .markdown import as_markdown
 from .mcp_bridge import mcp
 from .measuring import FULL, QUICK, Contestant, Scale
 from .one_hook import one_hook
+from .served_calls import served
 from .table import Row, Skipped, as_data, show
 from .workshop import Workshop
 
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[[Workshop, Scale], Awaitable[list[Row | Skipped]]]] = 
     "attached": attached_hooks,
     "long": long_session,
     "mcp": mcp,
+    "served": served,
 }
 
 

@@ -38,6 +38,7 @@ ROWS = {
     "attached": 8,
     "long": 2,
     "mcp": 4,
+    "served": 2,
 }
 
 

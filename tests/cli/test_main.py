@@ -58,7 +58,7 @@ def test_help_names_every_command(sliphook: Sliphook) -> None:
 def test_what_needs_no_host_does_not_wait_for_one(args: list[str]) -> None:
     code = (
         "import sys; from sliphook.cli.main import main; main(sys.argv[1:]); "
-        "print(sorted({'trio', 'httpx', 'rich', 'jsonschema', 'pylsp_jsonrpc', 'msgspec'} & "
+        "print(sorted({'trio', 'httpx', 'rich', 'jsonschema', 'pylsp_jsonrpc', 'msgspec', 'mcp'} & "
         "set(sys.modules)))"
     )
     done = subprocess.run(

@@ -42,6 +42,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         shell, command: the model's name of the shell tool, and of its argument.
         environment: from the model's address.
         set_up: writes what it needs into its home, besides the hooks.
+        served: with what the model's names of our MCP server's tools begin.
         child: the tool for child agents and its arguments without the task; None: it has none.
         task: the name of the argument that is the child's task.
     """
@@ -57,6 +58,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     command: str = "command"
     environment: Callable[[str], Mapping[str, str]]
     set_up: Callable[[Path, str], None] = lambda home, url: None
+    served: str
     child: tuple[str, Mapping[str, Any]] | None = None
     task: str = "prompt"
 
@@ -124,6 +126,7 @@ CLIENTS: Final = {
             screen=("--dangerously-skip-permissions",),
             ready="bypass permissions on",
             shell="Bash",
+            served="mcp__sliphook__",
             environment=lambda url: {
                 "ANTHROPIC_BASE_URL": url,
                 "ANTHROPIC_API_KEY": KEY,
@@ -150,6 +153,7 @@ CLIENTS: Final = {
             screen=("--dangerously-bypass-hook-trust", "-s", "danger-full-access"),
             ready="Ask Codex to do anything",
             shell="exec_command",
+            served="",
             command="cmd",
             environment=lambda url: {"FAKE_KEY": KEY},
             set_up=_codex,
@@ -164,6 +168,7 @@ CLIENTS: Final = {
             ready="Type your message",
             leave="/quit",
             shell="run_shell_command",
+            served="mcp_sliphook_",
             environment=lambda url: {
                 "GEMINI_API_KEY": KEY,
                 "GOOGLE_GEMINI_BASE_URL": url,
@@ -180,6 +185,7 @@ CLIENTS: Final = {
             ready="/ commands",
             stop=("Escape", "Escape"),
             shell="bash",
+            served="sliphook-",
             environment=lambda url: {
                 "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
                 "COPILOT_PROVIDER_TYPE": "openai",

@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 _WORD = "SCRIPT:"
-_TOOL = re.compile(r"\s*TOOL (\w+) ")
+_TOOL = re.compile(r"\s*TOOL ([\w-]+) ")
 _ids = (f"{number:024}" for number in itertools.count(1))
 
 

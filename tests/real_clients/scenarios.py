@@ -10,6 +10,7 @@ from typing import Final
 
 from tests.adapters.attached.fake_agent import daemons, wait_for
 from tests.adapters.dialects.recorded import payload
+from tests.programs import Workshop
 
 from .clients import KEY
 from .their_hooks import their_hooks
@@ -146,6 +147,35 @@ def mcp(world: World) -> None:
     assert "from-mcp" not in world.asked
 
 
+_TOOLS: Final = """
+if method == "tool/call":
+    return {"content": "deployed " + params["arguments"]["command"]}
+"""
+
+
+def served(world: World) -> None:
+    """A plugin's tool at our MCP server: guarded once, in the process that the hooks have."""
+    schema = {"type": "object", "properties": {"command": {"type": "string"}}}
+    tool = {"name": "deploy", "description": "Deploys.", "input_schema": schema}
+    plugin = Workshop(world.home).program("tools", tools=[tool], on=_TOOLS)
+    world.sliphook("install", str(plugin.path), "--yes")
+    world.sliphook("attach", world.client.name, "--mcp", "--yes")
+    world.environment["MCP_STARTUP_WAIT_MS"] = "100000"  # Claude Code
+    # the others ask the model before the server has started
+    wait = world.client.call("sleep 9; echo waited")
+    name = f"{world.client.served}deploy"
+    calls = [f'TOOL {name} {{"command": "{word}"}}' for word in ("a-service", "rm -rf")]
+    assert world.run(wait, wait, *calls) == 0, world.out[-600:]
+    world.awaits_end()
+    assert "deployed a-service" in world.asked
+    asked = [(one["tool_name"], one["origin"]) for one in world.told("pre_tool_call")]
+    assert asked.count(("deploy", "tools")) == 2, asked
+    assert world.posts()[-2:] == [("deploy", "ok"), ("deploy", "denied")], world.posts()
+    assert len(plugin.params("tool/call")) == 1
+    assert plugin.methods().count("initialize") == 2  # at the installation, and in the daemon
+    world.check_pairs()
+
+
 def interrupt(world: World) -> None:
     """The person stops the agent over a call, then goes on with a second turn, then leaves."""
     with world.on_screen() as screen:
@@ -267,6 +297,7 @@ ALL: Final[dict[str, tuple[Callable[[World], None], tuple[str, ...]]]] = {
     "child": (child, ("claude-code", "codex")),
     "mcp": (mcp, ("claude-code",)),
     "their-hooks": (their_hooks, ("claude-code",)),
+    "served": (served, _EACH),
 }
 """Each scenario with the agents that have what it is about."""
 

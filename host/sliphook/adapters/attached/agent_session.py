@@ -13,6 +13,8 @@ from sliphook import PluginHost
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, SessionEnded
+from sliphook.adapters.relayed.messages import Asked
+from sliphook.adapters.relayed.served import Peer
 from sliphook.settings import AgentSettings
 
 from .gaps import gone, watch_transcript
@@ -74,6 +76,7 @@ class AgentSession:
             task_status.started()
             await self._over.wait()
             self._when_over(self)
+            self.room.served.end()
             await self.room.end(self._reason)
             nursery.cancel_scope.cancel()
 
@@ -84,6 +87,12 @@ class AgentSession:
         if isinstance(told, SessionEnded) and told.reason == "reset":
             self._wait_for_next()
         return answer
+
+    async def serve(self, asked: Asked, peer: Peer) -> None:
+        """One request of our MCP server, until it is answered or the peer is gone."""
+        self._last_s = trio.current_time()
+        await self.room.served.take(asked, peer)
+        self._last_s = trio.current_time()
 
     def replied(self, told: Happening) -> None:
         """The answer has been sent: the agent gives the hooks of its end little time."""

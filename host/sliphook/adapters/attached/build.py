@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +33,16 @@ _ENVIRONMENT: Final = (
     *(name for dialect in DIALECTS.values() for name in dialect.environment),
 )
 """The variables that a daemon may have, beside `LC_*` and `XDG_*`: none that holds a key."""
+
+
+def daemon_environment(environ: Mapping[str, str], granted: Iterable[str]) -> dict[str, str]:
+    """What of an environment a daemon gets, as the client gives it."""
+    names = {*_ENVIRONMENT, *granted}
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(("LC_", "XDG_")) or name in names
+    }
 
 
 class Client(msgspec.Struct, frozen=True):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from typing import Final
 
 import msgspec
 import trio
 
-from sliphook import ApprovalRequest, BegunTool, ToolOutcome, Turn
+from sliphook import ApprovalRequest, BegunTool, HostError, ToolOutcome, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
-from sliphook.adapters.dialects.told import CallEnd, OfTool, ToolAsked, ToolDone
+from sliphook.adapters.dialects.told import CallEnd, Happening, OfTool, ToolAsked, ToolDone
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolResult
 
@@ -30,11 +30,15 @@ class OpenCall:
         turn: the turn that it belongs to.
         answered: the first hook's answer; set once.
         arguments: what it runs with, as plugins have left it.
+        served: our name of the tool, if our MCP server has it: a plugin's; None: the agent's own.
+        taken: the call has come to our MCP server.
     """
 
-    def __init__(self, told: ToolAsked, turn: Turn) -> None:
+    def __init__(self, told: ToolAsked, turn: Turn, served: str | None = None) -> None:
         self.told = told
         self.turn = turn
+        self.served = served
+        self.taken = False
         self.answer: HookAnswer | None = None
         self.answered = trio.Event()
         self.begun: BegunTool | None = None
@@ -80,14 +84,29 @@ _current: ContextVar[OpenCall] = ContextVar("call")
 
 
 async def ask_agent(request: ApprovalRequest) -> bool:
-    """The host's approver: the agent asks, in the answer to its own hook."""
-    return await _current.get().approved(request)
+    """The host's approver: the agent asks, in the answer to its own hook.
+
+    Raises:
+        HostError: no hook has told of the call.
+    """
+    call = _current.get(None)
+    if call is None:
+        raise HostError("no hook has told of this call")
+    return await call.approved(request)
 
 
 class Calls:
-    """The open calls of one agent session."""
+    """The open calls of one agent session.
+
+    Args:
+        nursery: runs what is between the two hooks.
+
+    Attributes:
+        served: gives our name of a tool of our MCP server, None for any other tool.
+    """
 
     def __init__(self, nursery: trio.Nursery) -> None:
+        self.served: Callable[[OfTool], str | None] = lambda _: None
         self._nursery = nursery
         self._open: list[OpenCall] = []
 
@@ -95,7 +114,7 @@ class Calls:
         """The first hook of a call."""
         if len(self._open) >= MOST_OPEN:
             await self._give_up(self._open[:1])
-        call = OpenCall(told, turn)
+        call = OpenCall(told, turn, self.served(told))
         self._open.append(call)
         self._nursery.start_soon(self._begin, call)
         await call.answered.wait()
@@ -153,17 +172,20 @@ class Calls:
         _current.set(call)
         try:
             call.begun = begun = await call.turn.begin_tool(
-                told.tool_name,
+                call.served or told.tool_name,
                 told.arguments,
                 model_call_id=told.model_call_id,
-                tool_kind=told.tool_kind,
-                origin=told.origin,
+                own=call.served is None,
+                tool_kind=told.tool_kind if call.served is None else None,
+                origin=told.origin if call.served is None else "agent",
             )
         except Exception:
             _log.exception("a tool call could not be begun")
             call.settle(HookAnswer(denied="sliphook: the plugins could not be asked"))
         else:
-            if begun.outcome is not None:
+            if call.served is not None and begun.outcome is not None and not denied(begun.outcome):
+                call.settle(HookAnswer())  # our MCP server gives what it came to
+            elif begun.outcome is not None:
                 if call in self._open:
                     self._open.remove(call)
                 call.settle(_refused(begun.outcome))
@@ -172,6 +194,58 @@ class Calls:
                 call.settle(HookAnswer(arguments=_changed(told, call.arguments)))
         finally:
             call.has_begun.set()
+
+    async def serve(
+        self,
+        told: ToolAsked,
+        turn_of: Callable[[Happening], Awaitable[Turn]],
+        begins: Callable[[str], None],
+    ) -> ToolOutcome:
+        """A plugin's tool, called at our MCP server.
+
+        Plugins are asked about it unless the first hook has had them asked about the same call.
+
+        Args:
+            told: the call, under our name of the tool.
+            turn_of: finds the turn of a call of which no hook has told.
+            begins: told the call's id before the tool runs.
+
+        Raises:
+            HostError: plugins could not be asked.
+        """
+        begun = await self._begun_by_hook(told)
+        if begun is None:
+            begun = await (await turn_of(told)).begin_tool(
+                told.tool_name, told.arguments, model_call_id=told.model_call_id, own=False
+            )
+        begins(begun.call_id)
+        return begun.outcome if begun.outcome is not None else await begun.run()
+
+    async def _begun_by_hook(self, told: ToolAsked) -> BegunTool | None:
+        call = self._find_served(told)
+        if call is None:
+            return None
+        call.taken = True
+        call.decide(allowed=True)
+        await call.has_begun.wait()
+        if call.begun is None:
+            raise HostError("the plugins could not be asked")
+        if told.arguments in (call.told.arguments, call.arguments):
+            return call.begun
+        # what the plugins were asked about is not what is to be done
+        self._open = [one for one in self._open if one is not call]
+        await call.begun.end(cancelled=True)
+        return None
+
+    def _find_served(self, told: ToolAsked) -> OpenCall | None:
+        same = [call for call in self._open if call.served == told.tool_name and not call.taken]
+        if told.model_call_id is not None:
+            same = [call for call in same if call.told.model_call_id == told.model_call_id]
+        else:
+            same = [
+                call for call in same if told.arguments in (call.told.arguments, call.arguments)
+            ]
+        return next(iter(same), None)
 
     def _find(self, told: OfTool, among: list[OpenCall]) -> OpenCall | None:
         """The call of that id; without ids, the first of that tool with those arguments."""
@@ -189,6 +263,11 @@ class Calls:
 
 def _changed(told: ToolAsked, arguments: dict[str, object]) -> dict[str, object] | None:
     return arguments if arguments != told.arguments else None
+
+
+def denied(outcome: ToolOutcome) -> bool:
+    """Whether plugins or the person have said no."""
+    return outcome.status in ("denied", "cancelled")
 
 
 def _refused(outcome: ToolOutcome) -> HookAnswer:

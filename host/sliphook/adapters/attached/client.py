@@ -72,12 +72,12 @@ def find_id(data: bytes) -> bytes:
     raise ValueError
 
 
-def place(agent: str, session_id: bytes) -> str:
+def place(agent: str, session_id: bytes, room_for_name: int) -> str:
     """The path of the socket, in a folder that is this user's alone."""
     number = 14695981039346656037
     for byte in session_id:
         number = (number ^ byte) * 1099511628211 % (1 << 64)
-    user, longest = os.geteuid(), 108 - FACTS["room_for_name"]
+    user, longest = os.geteuid(), 108 - room_for_name
     runtime, temporary = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", "")
     folder = f"{runtime}/sliphook"
     if runtime[:1] != "/" or not os.path.isdir(runtime) or len(os.fsencode(folder)) > longest:
@@ -192,7 +192,7 @@ class Asking:
 
     def ask(self, data: bytes) -> tuple[int, bytes, bytes]:
         """The exit code, what goes to stdout, and what goes to stderr."""
-        self.path = place(self.agent, find_id(data))
+        self.path = place(self.agent, find_id(data), FACTS["room_for_name"])
         reply = b""
         for _ in range(2):
             one = self.connected()

@@ -11,10 +11,12 @@ from typing import Final
 import msgspec
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, Progress
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
+from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
+from sliphook.adapters.relayed.served import Peer
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
@@ -25,7 +27,7 @@ from sliphook.trace import FileTrace, TraceSink
 from .agent_session import AgentSession
 from .calls import ask_agent
 from .payload import HookPayload
-from .rendezvous import Claim, agent_of
+from .rendezvous import Claim, agent_of, announce, retract
 from .request import PLUGINS_S, HookRequest
 from .service import Answered, Service
 
@@ -57,7 +59,7 @@ class Daemon:
         self._sessions: dict[str, AgentSession] = {}
         self._opening = trio.Lock()
         self._over = trio.Event()
-        self._service = Service(claim.listener, self._answer, self._end)
+        self._service = Service(claim.listener, self._answer, self._serve, self._end)
         self._plugins: PluginHost
         self._holding: trio.Nursery
 
@@ -105,6 +107,8 @@ class Daemon:
             name=self._dialect.name,
             approver=ask_agent if may_ask else None,
             on_notify=self._notify,
+            on_progress=self._progressed,
+            on_offers=self._offers_changed,
             on_problem=lambda plugin, message: self._notify(plugin, "warning", message),
             timeout_cap_s=PLUGINS_S,
             # nothing is told to a plugin that is not ready, so the first hook waits for all
@@ -120,6 +124,14 @@ class Daemon:
         _log.warning("%s: %s", quote(plugin), quote(message))
         for session in self._sessions.values():
             session.room.notice(plugin, level, message)
+
+    def _progressed(self, progress: Progress) -> None:
+        for session in self._sessions.values():
+            session.room.served.progressed(progress)
+
+    def _offers_changed(self) -> None:
+        for session in self._sessions.values():
+            session.room.served.offers_changed()
 
     # -- one request
 
@@ -163,7 +175,35 @@ class Daemon:
             return Answered(HookReply())
         return Answered(self._dialect.refuse(request.event, f"sliphook: {why}"))
 
+    async def _serve(
+        self, request: HookRequest, payload: HookPayload | None, socket: trio.socket.SocketType
+    ) -> None:
+        """One request of our MCP server."""
+        peer = Peer(socket)
+        asked = read_asked(payload.value) if payload is not None else None
+        if payload is not None and payload.excess is not None:
+            await peer.say(NotDone(f"no plugin can be asked: {payload.excess}"))
+        elif request.agent != self._dialect.name or asked is None:
+            await peer.say(NotDone("the request could not be read"))
+        elif (session := await self._session_that_asks(asked, request)) is not None:
+            await session.serve(asked, peer)
+        elif not self._over.is_set() and not isinstance(asked, WatchOffers):
+            await peer.say(NotDone("the agent's session is not known"))
+
     # -- the sessions
+
+    async def _session_that_asks(self, asked: Asked, request: HookRequest) -> AgentSession | None:
+        """By its id, or else by the agent's process: after `/clear` a server knows the old id."""
+        if asked.session_id in self._sessions:
+            return self._sessions[asked.session_id]
+        pid = await trio.to_thread.run_sync(agent_of, request.parent)
+        for session in self._sessions.values():
+            if pid is not None and session.agent_pid == pid:
+                return session
+        if not asked.session_id or isinstance(asked, WatchOffers):
+            return None
+        told = Happening(event=EVENT, session_id=asked.session_id)
+        return await self._session_of(told, request)
 
     async def _session_of(self, told: Happening, request: HookRequest) -> AgentSession | None:
         """The session in which it happened, which is begun if it is not there; None: it is not."""
@@ -187,6 +227,8 @@ class Daemon:
             )
             self._sessions[told.session_id] = session
             await self._holding.start(session.run, self._plugins)
+            if pid is not None:
+                announce(self._claim.path, self._dialect.name, pid)
             for line in self._installed.problems:
                 session.room.notice("sliphook", "warning", line)
             return session
@@ -194,6 +236,10 @@ class Daemon:
     def _session_over(self, session: AgentSession) -> None:
         for id in [id for id, one in self._sessions.items() if one is session]:
             del self._sessions[id]
+        pid = session.agent_pid
+        others = [one for one in self._sessions.values() if one.agent_pid == pid]
+        if pid is not None and not others and not self._over.is_set():
+            retract(self._claim.path, self._dialect.name, pid)
         if not self._sessions:
             self._end()
 

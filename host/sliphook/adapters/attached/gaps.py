@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -14,6 +15,12 @@ from sliphook.adapters.dialects.transcript import Transcript
 _MOST_BYTES: Final = 256 * 1024
 """Of each look; what is more waits for the next one."""
 _POLL_S: Final = 1.0
+
+
+def transcript_place(transcript: Transcript | None, session_id: str) -> str | None:
+    """Where a session's transcript is, if the agent does not tell; None if it is not known."""
+    found = transcript.of_session(session_id) if transcript is not None else None
+    return str(Path.home() / found) if found is not None else None
 
 
 class Tail:

@@ -64,7 +64,9 @@ class Claim:
         for name in self._names:
             with contextlib.suppress(OSError):
                 name.unlink()
-        for link in self.path.parent.glob("*.sock") if self._names else ():
+        folder = self.path.parent
+        links = (*folder.glob("*.sock"), *folder.glob("*.now")) if self._names else ()
+        for link in links:
             with contextlib.suppress(OSError):
                 if link.is_symlink() and os.readlink(link) in map(str, self._names):
                     link.unlink()
@@ -165,6 +167,39 @@ def join_offered(path: Path, agent: str, pid: int) -> bool:
 
 def _note(folder: Path, agent: str, pid: int) -> Path:
     return folder / f"{agent}-{pid}.next"
+
+
+# -- the session of an agent's process, for those that do not know the session's id
+
+
+def announce(path: Path, agent: str, pid: int) -> None:
+    """Say that this agent's process has a session at the daemon of `path`; the first one counts."""
+    note = _session(path.parent, agent, pid)
+    with contextlib.suppress(OSError):
+        if not note.exists():  # or it leads nowhere
+            note.unlink(missing_ok=True)
+        os.symlink(path, note)
+
+
+def retract(path: Path, agent: str, pid: int) -> None:
+    """It has none there any more."""
+    note = _session(path.parent, agent, pid)
+    with contextlib.suppress(OSError):
+        if os.readlink(note) == str(path):
+            note.unlink()
+
+
+def session_of_agent(folder: Path, agent: str, pid: int) -> Path | None:
+    """The socket of the daemon that has a session of this agent's process; None: there is none."""
+    note = _session(folder, agent, pid)
+    try:
+        return Path(os.readlink(note)) if note.exists() else None
+    except OSError:
+        return None
+
+
+def _session(folder: Path, agent: str, pid: int) -> Path:
+    return folder / f"{agent}-{pid}.now"
 
 
 # -- the agent's process

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -33,10 +32,12 @@ from sliphook.adapters.dialects.told import (
     TurnFailed,
     TurnInterrupted,
 )
+from sliphook.adapters.relayed.served import Served
 from sliphook_sdk.protocol import Message, Usage
 
 from .calls import Calls
 from .children import Children
+from .gaps import transcript_place
 from .held import Held, hold
 from .prompts import Prompts
 
@@ -64,14 +65,20 @@ class Room:
         self._turn: Held[Turn] | None = None
         self._children = Children(nursery)
         self._calls = Calls(nursery)
+        self.served = Served(host, dialect.tools, self._calls, self)
         self._prompts = Prompts()
         self._opening = trio.Lock()
         self._notices: deque[str] = deque(maxlen=MOST_NOTICES)
-        self._stopping: str | None = None
+        self.stopping: str | None = None
         self._going_on: str | None = None
         self._said = ""
         self.transcript_path: str | None = None
         self.was_reset = False
+
+    @property
+    def session_id(self) -> str | None:
+        """Of our session; None if it is not open."""
+        return self._session.value.session_id if self._session is not None else None
 
     @property
     def turn_is_open(self) -> bool:
@@ -84,15 +91,13 @@ class Room:
 
     async def take(self, told: Happening) -> HookAnswer:
         """One hook of the agent, and what it is answered."""
-        self.transcript_path = told.transcript_path or self.transcript_path or self._place(told)
+        known = transcript_place(self._dialect.transcript, told.session_id)
+        self.transcript_path = told.transcript_path or self.transcript_path or known
         answer = await self._take(told)
         if isinstance(told, SessionEnded):
             return answer
-        if (
-            self._dialect.takes_context(told)
-            and answer.denied is None
-            and self._session is not None
-        ):
+        takes = answer.denied is None and self._dialect.takes_context(told)
+        if takes and self._session is not None:
             injected = tuple(one.labelled() for one in self._session.value.take_injected())
             answer = msgspec.structs.replace(answer, context=(*answer.context, *injected))
         message = "\n".join(self._notices) or None
@@ -111,7 +116,7 @@ class Room:
             case ToolAsked():
                 return await self._ask_tool(told)
             case PermissionAsked():
-                turn = await self._turn_of(told)
+                turn = await self.turn_of(told)
                 call = self._calls.that_waits(told)
                 self._prompts.permission(turn, f"Run {told.tool_name}?", call)
             case ToolDone(status="interrupted"):
@@ -134,13 +139,13 @@ class Room:
             case SubagentStopped():
                 await self._stop_child(told)
             case Notified():
-                session = await self._ensure_session(told)
+                session = await self.session_of(told)
                 session.notification("info", told.message, self._dialect.name)
                 if told.asks:
-                    turn = await self._turn_of(told)
+                    turn = await self.turn_of(told)
                     self._prompts.permission(turn, told.message, self._calls.that_waits(None))
             case Elicited():
-                self._prompts.elicited(told, await self._turn_of(told))
+                self._prompts.elicited(told, await self.turn_of(told))
             case ElicitationAnswered():
                 self._prompts.elicitation_answered(told)
             case ModelAnswered():
@@ -157,13 +162,14 @@ class Room:
             self._forget_turns()
             await self._calls.give_up()
             self.was_reset = False
-        session = await self._ensure_session(told)
+        session = await self.session_of(told)
         if told.source == "compacted":
             session.notification("info", "The conversation was compacted.", self._dialect.name)
             return HookAnswer()
         return HookAnswer(context=tuple(one.labelled() for one in await session.ready()))
 
-    async def _ensure_session(self, told: Happening) -> Session:
+    async def session_of(self, told: Happening) -> Session:
+        """The session, which is opened if its start was missed."""
         if self._session is None:
             async with self._opening:
                 # another hook may have opened it meanwhile
@@ -206,11 +212,11 @@ class Room:
         going_on, self._going_on = self._going_on, None
         if self.turn_is_open and told.text == going_on:
             return HookAnswer()  # a plugin's text, which some agents take as a prompt
-        session = await self._ensure_session(told)
+        session = await self.session_of(told)
         if self.turn_is_open:
             # nothing told how the last one ended, so it was interrupted
             await self.interrupt("next_prompt")
-        self._stopping = None
+        self.stopping = None
         turn = await self._open_turn(session, told.text, queued=told.queued)
         prompt = await turn.submit()
         if prompt.denied:
@@ -225,7 +231,7 @@ class Room:
         self._turn = await hold(self._nursery, block)
         return self._turn.value
 
-    async def _turn_of(self, told: Happening) -> Turn:
+    async def turn_of(self, told: Happening) -> Turn:
         """The turn of the root or of the child in which it happened; one that was missed begins."""
         if told.agent_id is not None:
             child = self._children.turn_of(told.agent_id)
@@ -235,7 +241,7 @@ class Room:
                 found = await self._enter_child(told, "")
                 if found is not None:
                     return found
-        session = await self._ensure_session(told)
+        session = await self.session_of(told)
         if self._turn is not None and not self._turn.value.ended:
             return self._turn.value
         async with self._opening:
@@ -281,19 +287,19 @@ class Room:
     def _interrupted(self, told: Interruption) -> None:
         if told.reason == "plugin":
             # the agent itself cannot be stopped now: its next hook says so
-            self._stopping = "a plugin has stopped the turn"
+            self.stopping = "a plugin has stopped the turn"
 
     def _or_end(self, answer: HookAnswer) -> HookAnswer:
-        if self._stopping is None:
+        if self.stopping is None:
             return answer
-        return msgspec.structs.replace(answer, end=self._stopping)
+        return msgspec.structs.replace(answer, end=self.stopping)
 
     # -- calls
 
     async def _ask_tool(self, told: ToolAsked) -> HookAnswer:
-        if self._stopping is not None:
-            return HookAnswer(denied=f"sliphook: {self._stopping}", end=self._stopping)
-        turn = await self._turn_of(told)
+        if self.stopping is not None:
+            return HookAnswer(denied=f"sliphook: {self.stopping}", end=self.stopping)
+        turn = await self.turn_of(told)
         self._prompts.answered(True)
         goal = self._dialect.tools.goal(told.tool_name, told.arguments)
         if goal is not None:
@@ -303,7 +309,7 @@ class Room:
     # -- children
 
     async def _start_child(self, told: SubagentStarted) -> HookAnswer:
-        await self._ensure_session(told)
+        await self.session_of(told)
         goal = self._children.next_goal()
         turn = await self._enter_child(told, told.goal if told.goal is not None else goal)
         context = turn.context if turn is not None else []
@@ -312,7 +318,7 @@ class Room:
     async def _enter_child(self, told: Happening, goal: str) -> Turn | None:
         if told.agent_id is None:
             return None
-        parent = await self._turn_of(msgspec.structs.replace(told, agent_id=None))
+        parent = await self.turn_of(msgspec.structs.replace(told, agent_id=None))
         return await self._children.begin(told.agent_id, parent, goal)
 
     async def _stop_child(self, told: SubagentStopped) -> None:
@@ -329,7 +335,7 @@ class Room:
         text, self._said = self._said, ""
         if not self.turn_is_open:
             return  # Claude Code may show the last text after its Stop
-        turn = await self._turn_of(told)
+        turn = await self.turn_of(told)
         usage = Usage()
         if told.usage is not None:
             usage = Usage(input_tokens=told.usage[0], output_tokens=told.usage[1])
@@ -342,9 +348,3 @@ class Room:
                 usage=usage,
                 duration_ms=None,
             )
-
-    def _place(self, told: Happening) -> str | None:
-        """Where the transcript is, if the agent does not tell."""
-        transcript = self._dialect.transcript
-        found = transcript.of_session(told.session_id) if transcript is not None else None
-        return str(Path.home() / found) if found is not None else None

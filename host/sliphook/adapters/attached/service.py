@@ -1,4 +1,4 @@
-"""The socket of one agent session: peers of the same user, one request a connection, bounded.
+"""The socket of a daemon: peers of the same user, one request a connection, bounded.
 
 What can be done at once is done without a checkpoint: a hook waits, and each costs a pass of the
 event loop.
@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 import trio
 
 from sliphook.adapters.dialects.answer import HookReply
+from sliphook.adapters.relayed.messages import EVENT
 from sliphook.quoting import quote
 
 from .payload import HookPayload, NoJson, read_payload
@@ -27,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 MOST_AT_ONCE: Final = 256
 """Requests under way. More wait in the system's queue, and their clients with them."""
+MOST_SERVED: Final = 512
+"""Requests of our MCP servers, which may stay for as long as a session; what is more is closed."""
 MOST_LARGE: Final = 4
 """Large bodies that are in memory at once."""
 _LARGE_BYTES: Final = 256 * 1024
@@ -48,6 +51,9 @@ Answer = Callable[[HookRequest, HookPayload | None], Awaitable[Answered | None]]
 """From the request and its payload, None if it was no JSON, to the reply; None: the client is to
 ask another daemon. Never raises."""
 
+Serve = Callable[[HookRequest, HookPayload | None, trio.socket.SocketType], Awaitable[None]]
+"""Answers a request of our MCP server on its connection. Raises OSError at most."""
+
 
 class Service:
     """Takes the requests.
@@ -55,6 +61,7 @@ class Service:
     Args:
         listener: bound and listening.
         answer: answers one.
+        serve: answers one that is no hook, but of our MCP server.
         other_version: called when a client of another version asks.
     """
 
@@ -62,13 +69,16 @@ class Service:
         self,
         listener: socket.socket,
         answer: Answer,
+        serve: Serve,
         other_version: Callable[[], None],
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._answer = answer
+        self._served = serve
         self._other_version = other_version
         self._room = trio.CapacityLimiter(MOST_AT_ONCE)
+        self._serving = 0
         self._large = trio.CapacityLimiter(MOST_LARGE)
         self._taking = trio.CancelScope()
 
@@ -102,27 +112,45 @@ class Service:
                 nursery.start_soon(self._take, peer, token)
 
     async def _take(self, peer: socket.socket, token: object) -> None:
-        try:
-            with peer:
-                await self._serve(peer)
-        except OSError as error:
-            _log.info("a client went away: %s", error)
-        finally:
-            self._room.release_on_behalf_of(token)
+        asked: tuple[HookRequest, HookPayload | None] | None = None
+        with peer:
+            try:
+                asked = await self._serve(peer)
+            except OSError as error:
+                _log.info("a client went away: %s", error)
+            finally:
+                self._room.release_on_behalf_of(token)
+            if asked is not None:
+                await self._serve_tools(*asked, peer)
 
-    async def _serve(self, peer: socket.socket) -> None:
+    async def _serve_tools(
+        self, request: HookRequest, payload: HookPayload | None, peer: socket.socket
+    ) -> None:
+        if self._serving >= MOST_SERVED:
+            _log.warning("an MCP server was turned away: %d are served", MOST_SERVED)
+            return
+        self._serving += 1
+        try:
+            await self._served(request, payload, trio.socket.from_stdlib_socket(peer))
+        except OSError as error:
+            _log.info("an MCP server went away: %s", error)
+        finally:
+            self._serving -= 1
+
+    async def _serve(self, peer: socket.socket) -> tuple[HookRequest, HookPayload | None] | None:
+        """Answer a hook; what is no hook is returned."""
         if not is_same_user(peer):
             _log.warning("a process of another user was turned away")
-            return
+            return None
         read: tuple[HookRequest, bytes] | None = None
         with trio.move_on_after(_READ_S):
             read = await _read_head(peer)
         if read is None:
-            return
+            return None
         request, begun = read
         if request.version != VERSION:
             self._other_version()
-            return
+            return None
         payload: HookPayload | None = None
         async with self._large if request.size > _LARGE_BYTES else nullcontext():
             body: bytes | None = None
@@ -130,13 +158,15 @@ class Service:
                 body = await _read_body(peer, begun, request.size)
             del begun, read
             if body is None:
-                return
+                return None
             with suppress(NoJson):
                 payload = await read_payload(body)
             del body
+        if request.event == EVENT:
+            return request, payload
         answered = await self._answer(request, payload)
         if answered is None:
-            return
+            return None
         reply = reply_bytes(answered.reply)
         try:
             with trio.move_on_after(_WRITE_S):
@@ -147,6 +177,7 @@ class Service:
             # also if the agent has ended its hook meanwhile: what it has told has happened
             if answered.then is not None:
                 answered.then()
+        return None
 
 
 async def _when_ready(peer: socket.socket, do: Callable[[], T], *, writes: bool = False) -> T:
@@ -168,6 +199,8 @@ async def _read_head(peer: socket.socket) -> tuple[HookRequest, bytes] | None:
     data = bytearray()
     while b"\n" not in data:
         if len(data) > MAX_HEAD_BYTES or not (piece := await receive()):
+            if not data:
+                return None  # it has only looked whether anyone listens
             _log.warning("a client said no request: %s", quote(bytes(data[:80]).decode("latin-1")))
             return None
         data += piece

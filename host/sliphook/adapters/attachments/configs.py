@@ -23,7 +23,7 @@ from sliphook.files.private import make_private_folder
 from sliphook.quoting import quote
 
 MAX_CONFIG_BYTES: Final = 4 * 1024 * 1024
-_MARK: Final = "/sliphook/attached/"
+MARK: Final = "/sliphook/attached/"
 """In every command of ours, and in no other: the client's place in the data folder."""
 _LATER_S: Final = 5.0
 """The agent waits longer than the client, which then denies in its place."""
@@ -92,7 +92,7 @@ def attached(
             closed=event in closed,
         )
         hooks.setdefault(event, []).append(item)
-    return Change(path, old, _written(document, old))
+    return Change(path, old, written(document, old))
 
 
 def detached(dialect: Dialect, path: Path) -> Change:
@@ -109,18 +109,19 @@ def detached(dialect: Dialect, path: Path) -> Change:
         return Change(path, old, before)
     # without a copy of an older file there was none
     made = before is None and _same(json.dumps(dialect.config.first), document)
-    return Change(path, old, None if made else _written(document, old))
+    return Change(path, old, None if made else written(document, old))
 
 
 def _kept(path: Path) -> str | None:
     """The text of the copy that `write` has kept; None if there is none."""
     try:
-        return read_config(_copy_of(path))[0]
+        return read_config(copy_of(path))[0]
     except ConfigError:
         return None
 
 
-def _copy_of(path: Path) -> Path:
+def copy_of(path: Path) -> Path:
+    """Where the text of the file without anything of ours is kept."""
     return path.with_name(f"{path.name}.before-sliphook")
 
 
@@ -160,7 +161,7 @@ def lines(document: Mapping[str, Any]) -> list[HookLine]:
         for at, item in enumerate(items)
         for inner, (handler, matcher) in enumerate(_handlers(item))
         for command in _commands(handler)
-        if _MARK in command and (words := _words(command))
+        if MARK in command and (words := _words(command))
     ]
 
 
@@ -195,7 +196,7 @@ def write(change: Change) -> Path | None:
         ConfigError: the file has changed meanwhile.
         OSError: it cannot be written; the old one is as it was.
     """
-    path, copy = change.path, _copy_of(change.path)
+    path, copy = change.path, copy_of(change.path)
     make_private_folder(path.parent)
     now, document = read_config(path)
     if now != change.old:
@@ -215,37 +216,56 @@ def write(change: Change) -> Path | None:
     return copy if is_theirs else None
 
 
+def read_text(path: Path) -> str | None:
+    """The text of an agent's configuration; None if there is none.
+
+    Raises:
+        ConfigError: the file cannot be read, or others could change it.
+    """
+    shown = quote(str(path), 200)
+    if path.is_symlink():
+        raise ConfigError(f"{shown} is a link; use --print, and write it by hand")
+    if (why := why_unsafe(path)) is not None:
+        raise ConfigError(f"{shown} is not changed: {why}")
+    try:
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise ConfigError(f"{shown} is over {MAX_CONFIG_BYTES // 2**20} MiB")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{shown} cannot be read: {quote(str(error), 200)}") from None
+
+
 def read_config(path: Path) -> tuple[str | None, dict[str, Any]]:
     """The text of an agent's configuration, None if there is none, and what is in it.
 
     Raises:
         ConfigError: as `attached`.
     """
+    text = read_text(path)
+    return text, document_of(path, text, "hooks")
+
+
+def document_of(path: Path, text: str | None, member: str) -> dict[str, Any]:
+    """What is in the text of a file in JSON; `member` of it is an object, or missing.
+
+    Raises:
+        ConfigError: it is no such JSON.
+    """
     shown = quote(str(path), 200)
-    if path.is_symlink():
-        raise ConfigError(f"{shown} is a link; use --print, and write the hooks by hand")
-    if (why := why_unsafe(path)) is not None:
-        raise ConfigError(f"{shown} is not changed: {why}")
-    try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ConfigError(f"{shown} is over {MAX_CONFIG_BYTES // 2**20} MiB")
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None, {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown} cannot be read: {quote(str(error), 200)}") from None
     try:
         document = json.loads(text or "{}", object_pairs_hook=_without_doubles)
     except _Doubled as error:
         raise ConfigError(f"{shown} has {quote(str(error), 80)} twice in one object") from None
     except (ValueError, RecursionError):
-        raise ConfigError(f"{shown} is no JSON; use --print, and write the hooks by hand") from None
+        raise ConfigError(f"{shown} is no JSON; use --print, and write it by hand") from None
     if not isinstance(document, dict):
         raise ConfigError(f"{shown} is no JSON object")
     found = cast("dict[str, Any]", document)
-    if not isinstance(found.get("hooks", {}), dict):
-        raise ConfigError(f"{shown} has no hooks as its agent reads them")
-    return text, found
+    if not isinstance(found.get(member, {}), dict):
+        raise ConfigError(f"{shown} has no {member} as its agent reads them")
+    return found
 
 
 class _Doubled(Exception):
@@ -294,11 +314,11 @@ def _take_out(document: dict[str, Any]) -> bool:
 
 def _is_ours(item: Any) -> bool:
     commands = _commands(item)
-    return bool(commands) and all(_MARK in command for command in commands)
+    return bool(commands) and all(MARK in command for command in commands)
 
 
-def _written(document: dict[str, Any], old: str | None) -> str:
-    """As the file was laid out: its indent, and a line's end at its end."""
+def written(document: dict[str, Any], old: str | None) -> str:
+    """The JSON as the file was laid out: its indent, and a line's end at its end."""
     second = (old or "").splitlines()[1:2]
     indent = second[0][: len(second[0]) - len(second[0].lstrip())] if second else ""
     end = "\n" if old is None or old.endswith("\n") else ""

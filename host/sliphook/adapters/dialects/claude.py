@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from . import shape
 from .answer import HookAnswer, HookReply, blocked, denied, denied_or_asked, reply_of, specific
-from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
+from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, ServerConfig, about, never
 from .reading import Fields, text_of
 from .shape import common
 from .told import (
@@ -322,6 +322,12 @@ DIALECT: Final = Dialect(
         closed=("onFailure", "block"),
         switched_off=("disableAllHooks", True),
         closed_events=("PreToolUse", "PermissionRequest", "UserPromptSubmit"),
+    ),
+    server=ServerConfig(
+        user=".claude.json",
+        folder_variable="CLAUDE_CONFIG_DIR",
+        project=".mcp.json",
+        fields={"type": "stdio"},
     ),
     life=("SessionStart", "SessionEnd"),
     turns=("UserPromptSubmit", "Stop", "StopFailure"),

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from . import shape
 from .answer import HookAnswer, HookReply, blocked, denied, needs_person, reply_of, specific
-from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
+from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, ServerConfig, about, never
 from .reading import Fields
 from .shape import common
 from .told import (
@@ -208,6 +208,13 @@ DIALECT: Final = Dialect(
         longest_s={"SessionEnd": 3, "Interrupt": 3},
         trust="Codex runs a hook only after you have accepted it in `/hooks`; until then it is "
         "skipped, by `codex exec` without a word.",
+    ),
+    server=ServerConfig(
+        user=".codex/config.toml",
+        folder_variable="CODEX_HOME",
+        servers="mcp_servers",
+        fields={"startup_timeout_sec": 60},
+        variables="env_vars",
     ),
     life=("SessionStart", "SessionEnd"),
     turns=("UserPromptSubmit", "Stop", "Interrupt"),

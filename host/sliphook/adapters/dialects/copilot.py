@@ -10,7 +10,7 @@ import msgspec
 
 from . import shape
 from .answer import HookAnswer, HookReply, blocked, denied, denied_or_asked, reply_of
-from .dialect import EXACT, NOT_ASKED, Config, Dialect, DialectEntry, about, never
+from .dialect import EXACT, NOT_ASKED, Config, Dialect, DialectEntry, ServerConfig, about, never
 from .reading import Fields, text_of
 from .told import (
     Happening,
@@ -240,6 +240,7 @@ DIALECT: Final = Dialect(
         timeout="timeoutSec",
         trust="Copilot CLI runs the hooks of a project only in a folder that you trust.",
     ),
+    server=ServerConfig(user=".copilot/mcp-config.json", fields={"type": "local", "tools": ["*"]}),
     life=("sessionStart", "sessionEnd"),
     turns=("userPromptSubmitted", "agentStop", "errorOccurred"),
     guards=MappingProxyType(

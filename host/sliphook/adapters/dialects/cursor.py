@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from . import shape
 from .answer import HookAnswer, HookReply, denied, needs_person, reply_of
-from .dialect import NOT_ASKED, Config, Dialect, DialectEntry, about, never
+from .dialect import NOT_ASKED, Config, Dialect, DialectEntry, ServerConfig, about, never
 from .reading import Fields
 from .told import (
     Happening,
@@ -204,6 +204,7 @@ DIALECT: Final = Dialect(
         closed=("failClosed", True),
         closed_events=("preToolUse", "beforeSubmitPrompt"),
     ),
+    server=ServerConfig(user=".cursor/mcp.json", project=".cursor/mcp.json"),
     life=("sessionStart", "sessionEnd"),
     turns=("beforeSubmitPrompt", "stop"),
     guards=MappingProxyType(

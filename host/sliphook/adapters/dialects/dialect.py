@@ -128,6 +128,26 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return {"matcher": "*", "hooks": [handler]} if self.groups else handler
 
 
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the agent's MCP servers are written, and how: under their names, in one object.
+
+    Attributes:
+        user: the file of the user, from the home folder; in TOML if it ends so.
+        folder_variable: a variable that names another folder in place of the user file's.
+        project: the file of a project, from its root; None if that was not seen.
+        servers: the name of the object.
+        fields: more fields of a server than its command and arguments.
+        variables: a field with the names of the variables that the server gets; None: it gets all.
+    """
+
+    user: str
+    folder_variable: str | None = None
+    project: str | None = None
+    servers: str = "mcpServers"
+    fields: Mapping[str, Any] = {}
+    variables: str | None = None
+
+
 _WITH_CONTEXT: Final[Mapping[type[Happening], str]] = {
     SessionStarted: "session_start",
     Prompted: "user_prompt_submit",
@@ -149,6 +169,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         writer: from what was told and what plugins came to, to the reply.
         tools: the names of its tools.
         config: where its hooks are written.
+        server: where its MCP servers are written.
         life: the events without which no session can be kept.
         turns: the events without which no turn can be kept.
         guards: what the client says, by event, when a guard could not be asked.
@@ -165,6 +186,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     writer: Callable[[Happening, HookAnswer], HookReply]
     tools: ToolNames
     config: Config
+    server: ServerConfig
     life: tuple[str, ...]
     turns: tuple[str, ...]
     guards: Mapping[str, HookReply]

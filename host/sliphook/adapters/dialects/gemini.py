@@ -10,7 +10,7 @@ import msgspec
 
 from . import shape
 from .answer import HookAnswer, HookReply, blocked, denied, needs_person, reply_of, specific
-from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, about, never
+from .dialect import EXACT, UNREACHED, Config, Dialect, DialectEntry, ServerConfig, about, never
 from .reading import Fields, text_of
 from .shape import common
 from .told import (
@@ -287,6 +287,7 @@ DIALECT: Final = Dialect(
     config=Config(
         user=".gemini/settings.json", project=".gemini/settings.json", timeout_unit_s=0.001
     ),
+    server=ServerConfig(user=".gemini/settings.json", project=".gemini/settings.json"),
     life=("SessionStart", "SessionEnd"),
     turns=("BeforeAgent", "AfterAgent"),
     guards=MappingProxyType({"BeforeTool": UNREACHED, "BeforeAgent": UNREACHED}),

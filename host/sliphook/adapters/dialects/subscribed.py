@@ -42,17 +42,26 @@ def unaskable(dialect: Dialect, manifests: Collection[Manifest]) -> list[Unaskab
     return list(found.values())
 
 
-def events_to_write(dialect: Dialect, manifests: Collection[Manifest]) -> tuple[str, ...]:
+def events_to_write(
+    dialect: Dialect, manifests: Collection[Manifest], *, serves: bool = False
+) -> tuple[str, ...]:
     """The agent's events for which hooks are needed, in the order of the dialect's readers.
 
     These are the events of each entry that is subscribed to, those of its pair, and those that say
     when sessions and turns begin and end. Empty if the agent has no use for these plugins.
+
+    Args:
+        dialect: the agent's.
+        manifests: of the plugins.
+        serves: the plugins' tools are served there, in its sessions and turns.
     """
     wanted = {
         subscription.event
         for _, subscription in _subscriptions(manifests)
         if subscription.event in CATALOGUE and dialect.entry(subscription.event).how != "impossible"
     }
+    if serves:
+        wanted |= {"turn_start", "turn_end"}
     if not wanted:
         return ()
     if not wanted <= _OF_SESSIONS:

@@ -19,12 +19,14 @@ class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
         mcp_separator: what stands between server and tool behind it; "" if nothing tells.
         goals: the arguments of a tool for child agents that say what the child is to do; the first
             that is there counts.
+        ours: with what the names of the tools of our own MCP server begin.
     """
 
     kinds: Mapping[str, ToolKind]
     mcp_prefix: str = ""
     mcp_separator: str = ""
     goals: tuple[str, ...] = ()
+    ours: str = ""
 
     def kind(self, name: str) -> ToolKind | None:
         """What the tool does; None if that is not known: then guards of any kind are asked."""
@@ -32,6 +34,11 @@ class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
         if known is not None:
             return known
         return "mcp" if self.mcp_prefix and name.startswith(self.mcp_prefix) else None
+
+    def served(self, name: str) -> str | None:
+        """The name that a tool of our own MCP server has there; None for any other tool."""
+        is_ours = self.ours and name.startswith(self.ours)
+        return name.removeprefix(self.ours) if is_ours else None
 
     def origin(self, name: str) -> str:
         """`mcp:SERVER` where the name says so, else `agent`."""
@@ -83,6 +90,7 @@ CLAUDE = ToolNames(
     goals=("prompt", "description"),
     mcp_prefix="mcp__",
     mcp_separator="__",
+    ours="mcp__sliphook__",
 )
 
 CODEX = ToolNames(
@@ -99,6 +107,7 @@ CODEX = ToolNames(
     goals=("message", "prompt", "task"),
     mcp_prefix="mcp__",
     mcp_separator="__",
+    ours="mcp__sliphook__",
 )
 
 GEMINI = ToolNames(
@@ -119,6 +128,7 @@ GEMINI = ToolNames(
     },
     mcp_prefix="mcp_",
     mcp_separator="_",
+    ours="mcp_sliphook_",
 )
 
 COPILOT = ToolNames(
@@ -143,6 +153,7 @@ COPILOT = ToolNames(
         "ask_user": "other",
         "report_intent": "other",
     },
+    ours="sliphook-",
 )
 
 CURSOR = ToolNames(
@@ -156,6 +167,7 @@ CURSOR = ToolNames(
         "Task": "agent",
     },
     mcp_prefix="MCP:",
+    ours="MCP:",
 )
 
 HERMES = ToolNames(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,14 +44,19 @@ def dialect_of(agent: str) -> Dialect:
     metavar="NAME",
     help="Attach although the guard of this plugin can never be asked. May be given several times.",
 )
-def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tuple[str, ...]) -> int:
+@click.option(
+    "--mcp", is_flag=True, help="Offer the plugins' tools and commands there, by an MCP server."
+)
+def attach(
+    agent: str, project: bool, only_print: bool, yes: bool, without: tuple[str, ...], mcp: bool
+) -> int:
     """Have the installed plugins work in AGENT: write hooks into its own configuration.
 
     Only the events are written that installed plugins subscribe to, so run it again after an
     installation. What it wrote before is replaced. The old file is kept beside the new one.
     """
     from sliphook.adapters.attached.build import build
-    from sliphook.adapters.attachments import configs, records
+    from sliphook.adapters.attachments import configs, records, servers
     from sliphook.adapters.attachments.examine import wanted_in
     from sliphook.adapters.dialects.subscribed import events_to_write, guarding, unaskable
     from sliphook.errors import SliphookError
@@ -68,19 +74,25 @@ def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tupl
                     f"{one.plugin} guards {one.entry}, and {dialect.title} could never ask it:"
                     f" {one.why} To attach all the same: --without {one.plugin}"
                 )
-        events = events_to_write(dialect, manifests)
+        events = events_to_write(dialect, manifests, serves=mcp)
         if not events:
             raise Failed(f"no installed plugin subscribes to what {dialect.title} tells")
-        client = build([name for plugin in plugins for name in plugin.env])
-        path = configs.config_file(dialect, project=Path.cwd() if project else None)
+        granted = [name for plugin in plugins for name in plugin.env]
+        client = build(granted)
+        root = Path.cwd() if project else None
+        path = configs.config_file(dialect, project=root)
+        server = servers.server_file(dialect, project=root) if mcp else None
         closed = guarding(dialect, manifests)
         change = configs.attached(dialect, path, client, events, closed)
         if not client.compiled:
             click.echo("no C compiler works here: a hook costs 20 ms instead of 2", err=True)
         _say_limits(dialect, manifests)
-        _carry_out(change, only_print=only_print, yes=yes)
+        _carry_out(change, configs.write, only_print=only_print, yes=yes)
         if not only_print:
             records.remember(agent, path)
+        if server is not None:
+            more = servers.attached(dialect, server, granted)
+            _carry_out(more, servers.write, only_print=only_print, yes=yes)
     except (SliphookError, OSError) as error:
         raise Failed(str(error)) from None
     if not only_print and dialect.config.trust:
@@ -94,14 +106,19 @@ def attach(agent: str, project: bool, only_print: bool, yes: bool, without: tupl
 @_print
 @_yes
 def detach(agent: str, project: bool, only_print: bool, yes: bool) -> int:
-    """Remove the hooks that `attach` wrote into AGENT's configuration, and nothing else."""
-    from sliphook.adapters.attachments import configs, records
+    """Remove what `attach` wrote into AGENT's configuration, and nothing else."""
+    from sliphook.adapters.attachments import configs, records, servers
     from sliphook.errors import SliphookError
 
     dialect = dialect_of(agent)
     try:
-        path = configs.config_file(dialect, project=Path.cwd() if project else None)
-        _carry_out(configs.detached(dialect, path), only_print=only_print, yes=yes)
+        root = Path.cwd() if project else None
+        if root is None or dialect.server.project is not None:
+            change = servers.detached(dialect, servers.server_file(dialect, project=root))
+            if change.new != change.old:
+                _carry_out(change, servers.write, only_print=only_print, yes=yes)
+        path = configs.config_file(dialect, project=root)
+        _carry_out(configs.detached(dialect, path), configs.write, only_print=only_print, yes=yes)
         if not only_print:
             records.forget(agent, path)
     except (SliphookError, OSError) as error:
@@ -117,10 +134,10 @@ def _say_limits(dialect: Dialect, manifests: list[Manifest]) -> None:
         click.echo(f"{entry.ours} is {entry.how} in {dialect.title}: {entry.limits}")
 
 
-def _carry_out(change: Change, *, only_print: bool, yes: bool) -> None:
+def _carry_out(
+    change: Change, write: Callable[[Change], Path | None], *, only_print: bool, yes: bool
+) -> None:
     """Show the change, ask, write it."""
-    from sliphook.adapters.attachments import configs
-
     diff = change.diff
     if change.new == change.old:
         click.echo(f"{says(str(change.path))} is as it should be")
@@ -131,7 +148,7 @@ def _carry_out(change: Change, *, only_print: bool, yes: bool) -> None:
     if not yes:
         what = "Write" if change.new is not None else "Remove"
         click.confirm(f"{what} {says(str(change.path))}?", abort=True, err=True)
-    backup = configs.write(change)
+    backup = write(change)
     kept = f"; the old file is {says(str(backup))}" if backup is not None else ""
     done = "wrote" if change.new is not None else "removed"
     click.echo(f"{done} {says(str(change.path))}{kept}")

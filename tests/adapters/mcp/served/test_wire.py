@@ -13,9 +13,10 @@ import pytest
 import trio
 
 from sliphook import ToolOffer
-from sliphook.adapters.mcp.serve.backend import AskedFor, Backend, Called, Offers, Person, Report
+from sliphook.adapters.mcp.serve.backend import AskedFor, Backend, Person, Report
 from sliphook.adapters.mcp.serve.server import serve
 from sliphook.adapters.mcp.serve.wire import MAX_LINE_BYTES, MOST_OPEN
+from sliphook.adapters.relayed.messages import Called, Offers
 from tests.programs import WAIT_S
 
 HELLO = {

@@ -19,9 +19,10 @@ from sliphook import (
     Turn,
 )
 from sliphook.adapters.attached.held import Held, hold
+from sliphook.adapters.relayed.messages import Called, Offers, called
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
-from .backend import AskedFor, Called, Offers, Person, Report, called
+from .backend import AskedFor, Person, Report
 from .questions import allows, answer_to, approval, asked
 
 _PERSON: ContextVar[Person | None] = ContextVar("person", default=None)

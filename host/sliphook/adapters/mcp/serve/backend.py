@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sliphook import CommandOffer, ToolOffer, ToolOutcome
-from sliphook_sdk.protocol import Part
+from sliphook.adapters.relayed.messages import Called, Offers
 
 Person = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
 """Asks the client's person a question with a form: a prompt and the flat schema of an object.
@@ -30,42 +29,15 @@ class AskedFor(msgspec.Struct, frozen=True, kw_only=True):
         name: the tool or the command.
         arguments: of a tool.
         text: of a command: what stands behind its name.
+        session_id: the agent's session; None if the client does not say.
         model_call_id: the model's id of the call; None if the client does not say.
     """
 
     name: str
     arguments: dict[str, Any] = {}
     text: str = ""
+    session_id: str | None = None
     model_call_id: str | None = None
-
-
-class Offers(msgspec.Struct, frozen=True):
-    """The tools and commands of all plugins, in the order of installation."""
-
-    tools: tuple[ToolOffer, ...] = ()
-    commands: tuple[CommandOffer, ...] = ()
-
-
-class Called(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model reads of a call, with the labelled texts of plugins."""
-
-    content: str
-    is_error: bool = False
-    data: Any = None
-    parts: list[Part] | None = None
-    context: tuple[str, ...] = ()
-
-
-def called(outcome: ToolOutcome, *more: str) -> Called:
-    """The outcome of a call; `more` are further labelled texts for the model."""
-    result = outcome.result
-    return Called(
-        content=result.content,
-        is_error=bool(result.is_error),
-        data=result.data,
-        parts=result.parts or None,
-        context=(*(one.labelled() for one in outcome.context), *more),
-    )
 
 
 class Backend(Protocol):

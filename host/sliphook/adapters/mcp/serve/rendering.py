@@ -17,8 +17,7 @@ from mcp_types import (
 )
 
 from sliphook import CommandOffer, ToolOffer
-
-from .backend import Called
+from sliphook.adapters.relayed.messages import Called
 
 ARGUMENT: Final = "arguments"
 """The one argument of a prompt: the text behind a slash command."""

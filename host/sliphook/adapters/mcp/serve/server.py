@@ -33,12 +33,13 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from sliphook import CommandOffer, ToolOffer
+from sliphook.adapters.relayed.messages import Offers
 from sliphook.errors import HostError
 
 from . import rendering
 from .asking import ByResult, by_request, can_ask
-from .backend import AskedFor, Backend, Offers, Person, Report, untold
-from .joined import call_of
+from .backend import AskedFor, Backend, Person, Report, untold
+from .joined import call_of, session_of
 from .wire import FLUSH_S, Incoming, Outgoing
 
 T = TypeVar("T")
@@ -58,10 +59,12 @@ class KnownClient(msgspec.Struct, frozen=True):
     Attributes:
         name: what it calls itself; None if it does not say.
         asks: it has forms for its person.
+        session_id: the agent's session, if that request has said it.
     """
 
     name: str | None
     asks: bool
+    session_id: str | None
 
 
 Choose = Callable[[trio.Nursery, KnownClient, Callable[[], None]], Awaitable[Backend]]
@@ -134,6 +137,7 @@ class ToolServer:
         request = AskedFor(
             name=params.name,
             text=given.get(rendering.ARGUMENT, ""),
+            session_id=session_of(_meta(ctx)),
         )
         try:
             return rendering.prompted(await backend.run_command(request))
@@ -150,6 +154,7 @@ class ToolServer:
         request = AskedFor(
             name=params.name,
             arguments=params.arguments or {},
+            session_id=session_of(meta),
             model_call_id=call_of(meta),
         )
 
@@ -175,6 +180,7 @@ class ToolServer:
                 client = KnownClient(
                     info.client_info.name if info is not None else None,
                     can_ask(ctx.session.client_capabilities),
+                    session_of(_meta(ctx)),
                 )
                 self._backend = await self._choose(self._nursery, client, self._offers_change)
                 self._nursery.start_soon(self._tell_changes)

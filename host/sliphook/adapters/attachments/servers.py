@@ -1,0 +1,222 @@
+"""Our MCP server in the configuration of an agent: written and taken out, nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, cast
+
+from sliphook.adapters.dialects.dialect import Dialect
+from sliphook.adapters.relayed.messages import SERVER
+from sliphook.files.atomic import write_atomically
+from sliphook.files.private import make_private_folder
+from sliphook.quoting import quote
+
+from .configs import MARK, Change, ConfigError, copy_of, document_of, read_text, written
+
+_VARIABLES: Final = ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+"""Where the session's daemon is, and what is installed."""
+_OURS: Final = re.compile(r'"sliphook",\s*"mcp",\s*"--agent"')
+"""In the text of a file with our server, in JSON and in TOML."""
+
+
+def server_file(dialect: Dialect, *, project: Path | None = None) -> Path:
+    """Where the agent reads MCP servers: the user's file, or a project's.
+
+    Raises:
+        ConfigError: it is not known where the agent reads those of a project.
+    """
+    config = dialect.server
+    if project is not None:
+        if config.project is None:
+            raise ConfigError(f"it is not known where {dialect.title} has servers of a project")
+        return project / config.project
+    folder = os.environ.get(config.folder_variable or "", "")
+    return Path(folder) / Path(config.user).name if folder else Path.home() / config.user
+
+
+def server_words(dialect: Dialect) -> list[str]:
+    """The command of our server."""
+    return [sys.executable, "-I", "-m", "sliphook", "mcp", "--agent", dialect.name]
+
+
+def attached(dialect: Dialect, path: Path, granted: Iterable[str] = ()) -> Change:
+    """Our server in the file, in place of what we wrote before.
+
+    Args:
+        dialect: the agent's.
+        path: the file.
+        granted: the variables that the user has granted to plugins.
+
+    Raises:
+        ConfigError: the file cannot be read, or has a server of this name that is not ours.
+    """
+    old = read_text(path)
+    return Change(path, old, with_server(dialect, path, old, granted))
+
+
+def detached(dialect: Dialect, path: Path) -> Change:
+    """The file without our server: to the byte as it was, if nothing else has changed since.
+
+    Raises:
+        ConfigError: as `attached`.
+    """
+    old = read_text(path)
+    return Change(path, old, without_server(dialect, path, old, _kept(path)))
+
+
+def _kept(path: Path) -> str | None:
+    """The text of the copy that was kept of the file; None if there is none."""
+    try:
+        return read_text(copy_of(path))
+    except ConfigError:
+        return None
+
+
+def write(change: Change) -> Path | None:
+    """Write it; returns the copy of what was there without anything of ours, if it is new.
+
+    Raises:
+        ConfigError: the file has changed meanwhile.
+        OSError: it cannot be written; the old one is as it was.
+    """
+    path, copy = change.path, copy_of(change.path)
+    make_private_folder(path.parent)
+    if read_text(path) != change.old:
+        raise ConfigError(f"{quote(str(path))} has changed meanwhile; try again")
+    if change.new is None:
+        path.unlink(missing_ok=True)
+        return None
+    mode = 0o600 if change.old is None else stat.S_IMODE(path.stat().st_mode)
+    is_theirs = change.old is not None and MARK not in change.old and not _OURS.search(change.old)
+    if is_theirs:
+        write_atomically(copy, change.old or "")
+        copy.chmod(mode)
+    write_atomically(path, change.new)
+    path.chmod(mode)
+    if not is_theirs and _kept(path) == change.new:
+        copy.unlink()
+    return copy if is_theirs else None
+
+
+def with_server(dialect: Dialect, path: Path, text: str | None, granted: Iterable[str] = ()) -> str:
+    """The text of the file with our server, in place of what we wrote before.
+
+    Args:
+        dialect: the agent's.
+        path: the file.
+        text: what is in it; None if there is none.
+        granted: the variables that the user has granted to plugins.
+
+    Raises:
+        ConfigError: the text cannot be read, or has a server of this name that is not ours.
+    """
+    config = dialect.server
+    command, *arguments = server_words(dialect)
+    entry: dict[str, Any] = {**config.fields, "command": command, "args": arguments}
+    if config.variables is not None:
+        entry[config.variables] = list(dict.fromkeys([*_VARIABLES, *granted]))
+    if path.suffix == ".toml":
+        before = _without_table(dialect, path, text or "")
+        block = [f"[{config.servers}.{SERVER}]", *(f"{k} = {_toml(v)}" for k, v in entry.items())]
+        new = "\n".join([*([before.rstrip("\n"), ""] if before.strip() else []), *block, ""])
+        _check(path, before, new, config.servers, entry)
+        return new
+    document = document_of(path, text, config.servers)
+    _refuse_foreign(path, document.get(config.servers, {}))
+    document.setdefault(config.servers, {})[SERVER] = entry
+    return written(document, text)
+
+
+def without_server(
+    dialect: Dialect, path: Path, text: str | None, before: str | None = None
+) -> str | None:
+    """The text of the file without our server.
+
+    Args:
+        dialect: the agent's.
+        path: the file.
+        text: what is in it; None if there is none.
+        before: what was in it before we wrote anything; None: there was no file.
+
+    Returns:
+        None if there is to be no file: nothing is left in one that we have made.
+
+    Raises:
+        ConfigError: as `with_server`.
+    """
+    name = dialect.server.servers
+    if text is None:
+        return None
+    if path.suffix == ".toml":
+        left = _without_table(dialect, path, text)
+        if before is None:
+            return left or None
+        return before if left.strip() == before.strip() else left
+    document = document_of(path, text, name)
+    servers = document.get(name, {})
+    if not _is_ours(servers.get(SERVER)):
+        return text
+    del servers[SERVER]
+    old = document_of(path, before, name)
+    if not servers and name not in old:
+        del document[name]
+    # as texts: the order counts, and 1 is not 1.0
+    if before is not None and json.dumps(old) == json.dumps(document):
+        return before
+    return written(document, text) if document or before is not None else None
+
+
+def _is_ours(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    words: Any = cast("dict[str, Any]", entry).get("args")
+    return isinstance(words, list) and words[2:5] == ["sliphook", "mcp", "--agent"]
+
+
+def _refuse_foreign(path: Path, servers: Any) -> None:
+    if SERVER in servers and not _is_ours(servers[SERVER]):
+        raise ConfigError(f"{quote(str(path), 200)} has another server called {SERVER}")
+
+
+# -- TOML: no library of ours writes it, so a table is cut out or added as text, and then read
+
+
+def _without_table(dialect: Dialect, path: Path, text: str) -> str:
+    name = dialect.server.servers
+    document = _parsed(path, text)
+    if SERVER not in document.get(name, {}):
+        return text
+    _refuse_foreign(path, document[name])
+    head = re.escape(f"[{name}.{SERVER}]")
+    new = re.sub(rf"(?m)^{head}[ \t]*\n(?:(?!\[).*(?:\n|\Z))*", "", text, count=1)
+    _check(path, new, text, name, document[name][SERVER])
+    return new
+
+
+def _check(path: Path, without: str, with_it: str, name: str, entry: dict[str, Any]) -> None:
+    """That our table is all that differs."""
+    document = _parsed(path, without)
+    if SERVER in document.get(name, {}):
+        raise ConfigError(f"{quote(str(path), 200)} could not be changed; use --print")
+    document.setdefault(name, {})[SERVER] = entry
+    if _parsed(path, with_it) != document:
+        raise ConfigError(f"{quote(str(path), 200)} could not be changed; use --print")
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{quote(str(path), 200)} is no TOML: {quote(str(error), 100)}") from None
+
+
+def _toml(value: Any) -> str:
+    """Texts, numbers and lists of them are the same as in JSON."""
+    return json.dumps(value)

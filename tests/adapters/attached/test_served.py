@@ -1,0 +1,98 @@
+"""What the daemon answers to our MCP servers, of whatever sense."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook.adapters.attached import service
+from sliphook.testing import FakePlugin
+from tests.programs import WAIT_S
+
+from .in_process import daemon
+
+CALL: dict[str, Any] = {"type": "call", "session_id": "s-1", "name": "shout", "arguments": {}}
+UNREAD = "the request could not be read"
+
+
+async def said_to(socket: Path, asked: Any, agent: str = "claude-code") -> list[dict[str, Any]]:
+    """All that the daemon says to one request, until it closes the connection."""
+    body = asked if isinstance(asked, bytes) else json.dumps(asked).encode()
+    stream = await trio.open_unix_socket(str(socket))
+    async with stream:
+        head = f"sliphook 1 {agent} mcp {os.getpid()} open {len(body)}\n"
+        await stream.send_all(head.encode() + body)
+        data = b"".join([piece async for piece in stream])
+    return [json.loads(line) for line in data.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("asked", "agent", "why"),
+    [
+        (b"no json", "claude-code", UNREAD),
+        ({"type": "other"}, "claude-code", UNREAD),
+        ({**CALL, "arguments": []}, "claude-code", UNREAD),
+        (CALL, "codex", UNREAD),
+        ({**CALL, "session_id": ""}, "claude-code", "the agent's session is not known"),
+        (
+            {**CALL, "arguments": {"a": [0] * 20_001}},
+            "claude-code",
+            "no plugin can be asked: it has more than 20,000 values",
+        ),
+        (
+            {**CALL, "type": "command"},
+            "claude-code",
+            "there is no command /shout; /help lists them",
+        ),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(asked: Any, agent: str, why: str) -> None:
+    plugin = FakePlugin("one", tools={"shout": "loud"})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket:
+            assert await said_to(socket, asked, agent) == [{"type": "refused", "why": why}]
+            (answer,) = await said_to(socket, CALL)
+            assert (answer["type"], answer["content"]) == ("called", "loud")
+
+
+async def test_offers_of_a_session_that_is_not_there() -> None:
+    plugin = FakePlugin("one", tools={"shout": "loud"})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket:
+            assert await said_to(socket, {"type": "watch", "session_id": "s-1"}) == []
+            assert plugin.names() == []
+
+
+async def test_a_plugin_has_stopped_the_turn() -> None:
+    plugin = FakePlugin("one", tools={"shout": "loud"}, uses=["interrupt"])
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket:
+            assert (await said_to(socket, CALL))[0]["type"] == "called"
+            session_id = plugin.received[-1].params["session_id"]
+            await plugin.ask("host/interrupt", session_id=session_id, reason="enough")
+            why = "a plugin has stopped the turn"
+            assert await said_to(socket, CALL) == [{"type": "refused", "why": why}]
+
+
+async def test_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that stay take no place of a hook."""
+    monkeypatch.setattr(service, "MOST_SERVED", 2)
+    monkeypatch.setattr(service, "MOST_AT_ONCE", 1)
+    plugin = FakePlugin("one", tools={"shout": "loud"})
+    watch = json.dumps({"type": "watch", "session_id": "s-1"}).encode()
+    head = f"sliphook 1 claude-code mcp {os.getpid()} open {len(watch)}\n".encode()
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket:
+            await said_to(socket, CALL)
+            first = await trio.open_unix_socket(str(socket))
+            second = await trio.open_unix_socket(str(socket))
+            async with first, second:
+                for one in (first, second):
+                    await one.send_all(head + watch)
+                    assert json.loads(await one.receive_some())["type"] == "offers"
+                assert await said_to(socket, CALL) == []
