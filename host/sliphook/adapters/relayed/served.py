@@ -82,7 +82,7 @@ class ToldCalls(Protocol):
         ...
 
 
-class Place(Protocol):
+class ServedPlace(Protocol):
     """Where calls are made: the session, its turns and children."""
 
     @property
@@ -114,7 +114,9 @@ class Served:
         place: the session.
     """
 
-    def __init__(self, host: PluginHost, tools: ToolNames, calls: ToldCalls, place: Place) -> None:
+    def __init__(
+        self, host: PluginHost, tools: ToolNames, calls: ToldCalls, place: ServedPlace
+    ) -> None:
         calls.served = self.name_of
         self._host = host
         self._tools = tools
