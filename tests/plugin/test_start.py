@@ -292,3 +292,10 @@ async def test_one_that_has_not_declared_itself_is_sent_nothing_but_exit(shop: W
             pytest.fail("it has opened")
     assert slow.methods() == ["initialize", "exit", "EOF"]
     assert slow.replies()["q"]["error"]["code"] == -32001
+
+
+async def test_a_path_that_no_file_can_have_fails_alone(shop: Workshop, problems: Problems) -> None:
+    probe = shop.program(tools=["look"])
+    with trio.fail_after(WAIT_S):
+        async with PluginHost(["/bin/no\0such", probe.path], on_problem=problems) as host:
+            assert [plugin.state for plugin in host.plugins] == ["failed", "ready"]

@@ -62,14 +62,13 @@ class Crew:
 
     async def open(self) -> None:
         """Start all plugins side by side; wait until each is ready or has failed, or time is up."""
+        # first: what is raised here finds nothing to end
+        self.plugins = [Plugin(spec, order, self._state) for order, spec in enumerate(self.specs)]
+        self._state.expect(self.plugins)
         self._open_nursery = trio.open_nursery()
         outer: trio.Nursery = await self._open_nursery.__aenter__()
         self._outer = outer
         try:
-            self.plugins = [
-                Plugin(spec, order, self._state) for order, spec in enumerate(self.specs)
-            ]
-            self._state.expect(self.plugins)
             outer.start_soon(self._supervise)
             await self._supervised.wait()
             with trio.move_on_after(self._wait_s):

@@ -106,7 +106,11 @@ class PluginSpec:
     @property
     def source(self) -> tuple[str, ...]:
         """What two specs have in common that start the same: the executable and its arguments."""
-        return (os.path.realpath(self.path), *(self.made.arguments if self.made else ()))
+        try:
+            path = os.path.realpath(self.path)
+        except ValueError:  # a null byte: its start says that there is no such file
+            path = str(self.path)
+        return (path, *(self.made.arguments if self.made else ()))
 
     @property
     def stem(self) -> str:
