@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import msgspec
@@ -148,7 +149,7 @@ def test_the_first_line_says_what_the_file_is(tmp_path: Path) -> None:
         "wall_s": 5.0,
         "mono_s": 6.0,
         "plugin": "",
-        "body": {"format": 1, "sliphook": "0.1.0", "part": 1},
+        "body": {"format": 1, "sliphook": metadata.version("sliphook"), "part": 1},
     }
 
 
