@@ -57,7 +57,11 @@ class Browser:
 
     def press(self, text: str, within: WebElement) -> None:
         buttons = within.find_elements(By.TAG_NAME, "button")
-        next(button for button in buttons if text in button.text).click()
+        wanted = next(
+            button for button in buttons if text in (button.get_attribute("textContent") or "")
+        )
+        WebDriverWait(self.driver, PATIENCE_S).until(lambda _: wanted.is_displayed())
+        wanted.click()
 
     def wire(self, part: str) -> WebElement:
         """The line of the wire that has `part`, opened."""
@@ -106,6 +110,7 @@ def test_a_hook_is_filled_in_sent_changed_and_saved(browser: Browser, tmp_path: 
 
     browser.press("Change and send again", line)
     params = browser["params"]
+    WebDriverWait(browser.driver, PATIENCE_S).until(lambda _: params.is_displayed())
     changed = params.get_attribute("value")
     assert changed is not None
     params.clear()
