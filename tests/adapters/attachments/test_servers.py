@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sliphook.adapters.attachments import servers
+from sliphook.adapters.attached.build import build
+from sliphook.adapters.attachments import configs, servers
 from sliphook.adapters.attachments.configs import ConfigError
 from sliphook.adapters.attachments.servers import server_file, with_server, without_server
 from sliphook.adapters.dialects.known import DIALECTS
@@ -155,3 +156,27 @@ def test_attach_and_detach(agent: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert main(["detach", agent, "--yes"]) == 0
     assert not server.exists()
     assert not hooks.exists()
+
+
+@pytest.mark.parametrize("first", ["hooks", "server"])
+def test_hooks_and_server_of_one_file_have_one_copy(first: str, home: Path) -> None:
+    dialect, path = DIALECTS["gemini"], home / "settings.json"
+    before = '{"theirs":   1}'
+    path.write_text(before)
+    client = build(compiler=None)
+
+    def hooks() -> Path | None:
+        return configs.write(configs.attached(dialect, path, client, ["BeforeTool"], []))
+
+    def server() -> Path | None:
+        return servers.write(servers.attached(dialect, path))
+
+    one, other = (hooks, server) if first == "hooks" else (server, hooks)
+    copy = one()
+    assert copy is not None
+    assert other() is None
+    assert copy.read_text() == before
+    servers.write(servers.detached(dialect, path))
+    configs.write(configs.detached(dialect, path))
+    assert path.read_text() == before
+    assert not copy.exists()

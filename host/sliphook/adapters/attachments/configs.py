@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shlex
 import stat
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ from sliphook.quoting import quote
 MAX_CONFIG_BYTES: Final = 4 * 1024 * 1024
 MARK: Final = "/sliphook/attached/"
 """In every command of ours, and in no other: the client's place in the data folder."""
+SERVER_MARK: Final = re.compile(r'"sliphook",\s*"mcp",\s*"--agent"')
+"""In the text of a file with our MCP server, in JSON and in TOML."""
 _LATER_S: Final = 5.0
 """The agent waits longer than the client, which then denies in its place."""
 
@@ -104,20 +107,12 @@ def detached(dialect: Dialect, path: Path) -> Change:
     old, document = read_config(path)
     if not _take_out(document):
         return Change(path, old, old)
-    before = _kept(path)
+    before = kept(path)
     if before is not None and _same(before, document):
         return Change(path, old, before)
     # without a copy of an older file there was none
     made = before is None and _same(json.dumps(dialect.config.first), document)
     return Change(path, old, None if made else written(document, old))
-
-
-def _kept(path: Path) -> str | None:
-    """The text of the copy that `write` has kept; None if there is none."""
-    try:
-        return read_config(copy_of(path))[0]
-    except ConfigError:
-        return None
 
 
 def copy_of(path: Path) -> Path:
@@ -127,7 +122,10 @@ def copy_of(path: Path) -> Path:
 
 def _same(text: str, document: dict[str, Any]) -> bool:
     # as texts: the order counts, and 1 is not 1.0
-    return json.dumps(json.loads(text or "{}")) == json.dumps(document)
+    try:
+        return json.dumps(json.loads(text or "{}")) == json.dumps(document)
+    except (ValueError, RecursionError):  # a copy that was changed
+        return False
 
 
 class HookLine(msgspec.Struct, frozen=True):
@@ -190,7 +188,17 @@ def _words(command: str) -> list[str]:
 
 
 def write(change: Change) -> Path | None:
-    """Write it; returns the copy of what was there without our hooks, which is kept beside it.
+    """Write our hooks, or what is left without them; see `put`."""
+    document = document_of(change.path, change.old, "hooks")
+    return put(change, has_ours=bool(lines(document)))
+
+
+def put(change: Change, *, has_ours: bool) -> Path | None:
+    """Write a change; returns the copy of what was there without anything of ours, if it is new.
+
+    Args:
+        change: what is to be written.
+        has_ours: something of ours of the caller's kind stands in the old text already.
 
     Raises:
         ConfigError: the file has changed meanwhile.
@@ -198,22 +206,30 @@ def write(change: Change) -> Path | None:
     """
     path, copy = change.path, copy_of(change.path)
     make_private_folder(path.parent)
-    now, document = read_config(path)
-    if now != change.old:
+    if read_text(path) != change.old:
         raise ConfigError(f"{quote(str(path))} has changed meanwhile; try again")
     if change.new is None:
         path.unlink(missing_ok=True)
         return None
     mode = 0o600 if change.old is None else stat.S_IMODE(path.stat().st_mode)
-    is_theirs = change.old is not None and not lines(document)
+    # one file may have both our hooks and our server
+    is_theirs = change.old is not None and not has_ours and not SERVER_MARK.search(change.old)
     if is_theirs:
         write_atomically(copy, change.old or "")
         copy.chmod(mode)
     write_atomically(path, change.new)
     path.chmod(mode)
-    if not is_theirs and _kept(path) == change.new:
+    if not is_theirs and kept(path) == change.new:
         copy.unlink()
     return copy if is_theirs else None
+
+
+def kept(path: Path) -> str | None:
+    """The text of the copy that `put` has kept; None if there is none that can be read."""
+    try:
+        return read_text(copy_of(path))
+    except ConfigError:
+        return None
 
 
 def read_text(path: Path) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import sys
 import tomllib
 from collections.abc import Iterable
@@ -14,16 +13,12 @@ from typing import Any, Final, cast
 
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.relayed.messages import SERVER
-from sliphook.files.atomic import write_atomically
-from sliphook.files.private import make_private_folder
 from sliphook.quoting import quote
 
-from .configs import MARK, Change, ConfigError, copy_of, document_of, read_text, written
+from .configs import MARK, Change, ConfigError, document_of, kept, put, read_text, written
 
 _VARIABLES: Final = ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """Where the session's daemon is, and what is installed."""
-_OURS: Final = re.compile(r'"sliphook",\s*"mcp",\s*"--agent"')
-"""In the text of a file with our server, in JSON and in TOML."""
 
 
 def server_file(dialect: Dialect, *, project: Path | None = None) -> Path:
@@ -68,41 +63,12 @@ def detached(dialect: Dialect, path: Path) -> Change:
         ConfigError: as `attached`.
     """
     old = read_text(path)
-    return Change(path, old, without_server(dialect, path, old, _kept(path)))
-
-
-def _kept(path: Path) -> str | None:
-    """The text of the copy that was kept of the file; None if there is none."""
-    try:
-        return read_text(copy_of(path))
-    except ConfigError:
-        return None
+    return Change(path, old, without_server(dialect, path, old, kept(path)))
 
 
 def write(change: Change) -> Path | None:
-    """Write it; returns the copy of what was there without anything of ours, if it is new.
-
-    Raises:
-        ConfigError: the file has changed meanwhile.
-        OSError: it cannot be written; the old one is as it was.
-    """
-    path, copy = change.path, copy_of(change.path)
-    make_private_folder(path.parent)
-    if read_text(path) != change.old:
-        raise ConfigError(f"{quote(str(path))} has changed meanwhile; try again")
-    if change.new is None:
-        path.unlink(missing_ok=True)
-        return None
-    mode = 0o600 if change.old is None else stat.S_IMODE(path.stat().st_mode)
-    is_theirs = change.old is not None and MARK not in change.old and not _OURS.search(change.old)
-    if is_theirs:
-        write_atomically(copy, change.old or "")
-        copy.chmod(mode)
-    write_atomically(path, change.new)
-    path.chmod(mode)
-    if not is_theirs and _kept(path) == change.new:
-        copy.unlink()
-    return copy if is_theirs else None
+    """Write our server, or what is left without it; see `put`."""
+    return put(change, has_ours=MARK in (change.old or ""))
 
 
 def with_server(dialect: Dialect, path: Path, text: str | None, granted: Iterable[str] = ()) -> str:
