@@ -59,7 +59,7 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
     return other_approved if other_approved != approved else other.order < plugin.order
 
 
-def name_of_files(spec: PluginSpec, taken: Mapping[str, tuple[str, ...]]) -> str:
+def name_of_files(spec: PluginSpec, taken: Mapping[str, PluginSpec]) -> str:
     """The name of a plugin's data folder and of its log.
 
     It is the name that the plugin is installed under. One that is only tried is known by its file,
@@ -68,13 +68,14 @@ def name_of_files(spec: PluginSpec, taken: Mapping[str, tuple[str, ...]]) -> str
 
     Args:
         spec: the plugin.
-        taken: the names of the other plugins, with their sources.
+        taken: the names of the other plugins, with their specs.
     """
     name = safe_name(spec.name or spec.stem)
     other = taken.get(name)
     if spec.name is not None or other is None:
         return name
-    if spec.source == other:
+    # only now: the file system is asked for each
+    if spec.source == other.source:
         return name
     told = os.fsencode("\0".join(spec.source))
     return f"{name}-{hashlib.sha256(told).hexdigest()[:8]}"

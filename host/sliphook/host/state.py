@@ -176,9 +176,10 @@ class HostState:
 
     def expect(self, plugins: Iterable[Plugin]) -> None:
         """Let the recorded manifests of plugins count that will start, and name their files."""
+        taken = {name: one.spec for one, name in self._file_names.items()}
         for plugin in plugins:
-            taken = {name: one.spec.source for one, name in self._file_names.items()}
-            self._file_names[plugin] = name_of_files(plugin.spec, taken)
+            name = self._file_names[plugin] = name_of_files(plugin.spec, taken)
+            taken[name] = plugin.spec
             # a guard that is absent still guards: its closed hooks count before it runs
             if (
                 plugin.recorded is not None
