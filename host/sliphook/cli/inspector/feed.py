@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from textwrap import dedent
 from typing import Any, Final
@@ -31,6 +31,7 @@ READER_MESSAGES: Final = 10_000
 """A page that is so far behind is cut off; its browser connects again."""
 
 _PLAIN: Final = Style(colour=False, unicode=True)
+_LIFE: Final = ("spawn", "exit", "lifecycle")
 _REQUESTS: Final = ("hook/", "event/", "tool/", "command/")
 
 
@@ -51,11 +52,16 @@ class WireFeed(BackgroundSink):
     Args:
         token: the loop in which the readers are.
 
+    Attributes:
+        on_life: called in the loop when a process has begun or ended, or the plugin has another
+            state.
+
     Raises:
         OSError: no thread can be started.
     """
 
     def __init__(self, token: trio.lowlevel.TrioToken) -> None:
+        self.on_life: Callable[[], None] = lambda: None
         self._token = token
         self._kept: deque[tuple[TraceRecord, ShownRecord]] = deque()
         self._bytes = 0
@@ -138,6 +144,8 @@ class WireFeed(BackgroundSink):
             self._kept.append((record, shown))
             self._bytes += len(record.body or b"")
             self.tell({"record": shown})
+        if any(record.kind in _LIFE for record, _, _ in batch):
+            self.on_life()
         while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
             old, _ = self._kept.popleft()
             self._bytes -= len(old.body or b"")

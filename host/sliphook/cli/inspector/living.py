@@ -26,8 +26,6 @@ from .things import Thing, command_params, things_of
 
 RAW_TIMEOUT_S: Final = 60.0
 """For a message that was written by hand: no subscription tells how long its answer may take."""
-_LOOK_S: Final = 0.2
-"""How often the plugin's state is looked at: no callback tells of all changes."""
 
 
 class ToSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,7 +70,6 @@ class ShownState(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None
     pid: int | None
     restarts: int
-    stderr_tail: tuple[str, ...]
     manifest: Any
     things: list[Thing]
 
@@ -114,19 +111,16 @@ class Living:
             why=status.why,
             pid=status.pid,
             restarts=status.restarts,
-            stderr_tail=status.stderr_tail,
             manifest=msgspec.to_builtins(status.manifest),
             things=things_of(status.manifest, self.host.tools(), self._cwd),
         )
 
-    async def watch(self) -> None:
-        """Tell the page of each change of the plugin's state, until cancelled."""
-        while True:
-            shown = self.shown()
-            if shown != self._told:
-                self._told = shown
-                self._feed.tell({"state": shown})
-            await trio.sleep(_LOOK_S)
+    def changed(self) -> None:
+        """Tell the page the plugin's state, if it is another one."""
+        shown = self.shown()
+        if shown != self._told:
+            self._told = shown
+            self._feed.tell({"state": shown})
 
     async def ask(self, asked: ToSend) -> ShownAnswer:
         """Send one thing, and wait for what comes of it; a refusal is an answer, too."""
@@ -260,6 +254,9 @@ async def living(spec: PluginSpec, feed: WireFeed) -> AsyncGenerator[Living]:
         part = "" if progress.fraction is None else f"{progress.fraction:.0%} "
         said(progress.plugin, "progress", f"{part}{progress.message or ''}")
 
+    def changed() -> None:
+        inspected.changed()
+
     async def ask(request: AskRequest) -> object:
         return await inspected.person(request)
 
@@ -270,11 +267,11 @@ async def living(spec: PluginSpec, feed: WireFeed) -> AsyncGenerator[Living]:
         on_notify=said,
         on_problem=went_wrong,
         on_progress=came_on,
+        on_offers=changed,
         trace=feed,
         open_wait_s=0,
     )
     inspected = Living(host, spec, feed)
-    async with host, trio.open_nursery() as nursery:
-        nursery.start_soon(inspected.watch)
+    feed.on_life = changed
+    async with host:
         yield inspected
-        nursery.cancel_scope.cancel()
