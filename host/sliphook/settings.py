@@ -19,6 +19,7 @@ from sliphook.host.submissions import PluginMessages
 from sliphook.plugin.model_servers import why_no_parameters
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
+from sliphook.process.environment import VARIABLE_NAME
 from sliphook.process.limits import Limits, over, why_out_of_range
 from sliphook.registry.keys import check_timeout_cap
 from sliphook.wire.decoding import read_types
@@ -52,7 +53,6 @@ FOREIGN: Final = "SLIPHOOK_FOREIGN"  # where plugins that are made of hooks find
 _IDLE_S: Final = (60.0, 2_592_000.0)
 _WATCH_S: Final = (0.05, 60.0)
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 class SettingsError(TomlError):
@@ -332,7 +332,7 @@ def _check_provider(name: str, provider: Provider, keys: tuple[str, ...]) -> Non
             (*keys, "base_url"),
             "it holds a login; put the key into a variable, and name that in key_env",
         )
-    if provider.key_env is not None and not _VARIABLE.fullmatch(provider.key_env):
+    if provider.key_env is not None and not VARIABLE_NAME.fullmatch(provider.key_env):
         raise BadKey(
             (*keys, "key_env"), "it must be the name of an environment variable, not the key itself"
         )

@@ -6,7 +6,7 @@ import contextlib
 import math
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
@@ -34,6 +34,7 @@ __all__ = [
     "read_object",
     "read_seconds",
     "timeout_option",
+    "with_options",
 ]
 
 EXIT_OK: Final = 0
@@ -99,6 +100,14 @@ def read_seconds(value: str) -> float:
             f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds"
         )
     return seconds
+
+
+def with_options(command: Callable[..., Any], *options: Callable[..., Any]) -> Any:
+    """The command with these options of click, in the order in which its help lists them."""
+    # click lists the option that was added last first
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 timeout_option = click.option(

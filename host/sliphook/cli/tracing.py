@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar, cast
 
 import click
 
-from .common import Failed, complain
+from .common import Failed, complain, with_options
 
 if TYPE_CHECKING:
     from sliphook.trace.filter import TraceFilter
@@ -213,8 +213,4 @@ def trace_options(command: _F) -> _F:
             " are kept.  [default: 100MB]",
         ),
     )
-    wrapped: Any = with_tracing
-    # click lists the option that was added last first
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return cast("_F", wrapped)
+    return cast("_F", with_options(with_tracing, *options))

@@ -18,8 +18,6 @@ from sliphook.wire.shared_params import SHARED_BYTES, SharedParams
 from sliphook_sdk.protocol import Entry, Message, Payload
 from sliphook_sdk.protocol.limits import MAX_HOST_DEPTH, MAX_HOST_MESSAGE_BYTES
 
-_ENVELOPE_BYTES = 256
-"""Room for the header, the method and the id around the params."""
 _PARAMS_LEVELS = MAX_HOST_DEPTH - 1
 
 
@@ -123,7 +121,7 @@ def encode_params(
     # a conversation of 100 MB is not encoded to find out that it is too long
     fits = sum(_chars_of(getattr(shaped, name)) for name in cut) < MAX_HOST_MESSAGE_BYTES
     body = envelope.encode(shaped) if fits else b""
-    fits = fits and len(body) <= MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES
+    fits = fits and len(body) <= MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES
     # only a heavy field has values that nothing has looked at: what a model wrote, as it came
     if fits and not (include and excess_of(body, _PARAMS_LEVELS)):
         return msgspec.Raw(body)
@@ -131,7 +129,7 @@ def encode_params(
         # without its heavy fields it may fit: `truncated` tells the plugin what is missing
         shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
         body = envelope.encode(shaped)
-    if len(body) > MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES:
+    if len(body) > MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES:
         raise PayloadTooLarge(
             f"{entry.name} is {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
         )

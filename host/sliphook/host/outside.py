@@ -13,7 +13,7 @@ from sliphook.dispatch.outcome import Outcome, Part
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 from sliphook.session.arguments import check_number
-from sliphook.session.plugin_calls import ToolAnswer
+from sliphook.session.plugin_calls import ToolAnswer, why_failed
 from sliphook.transport.call import Call
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
@@ -22,7 +22,6 @@ from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES, MIN_TIMEOUT_S
 from .admission import with_timeout
 from .state import HostState
 
-_ENVELOPE_BYTES: Final = 256
 _METHOD_CHARS: Final = 200
 
 
@@ -123,28 +122,25 @@ class OutsideSessions:
             body = envelope.encode(params)
         except (TypeError, RecursionError) as error:
             raise HostError(f"the params have no form in JSON: {quote(str(error), 200)}") from None
-        if len(body) > MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES:
+        if len(body) > MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES:
             raise HostError(f"the params are {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}")
         if timeout_s is None:
             if plugin.connection is None:
                 raise HostError(f"the plugin {plugin.name} is not ready")
             plugin.connection.notify(method, msgspec.Raw(body))
             return RawReply(status="told", result=None, error=None, elapsed_ms=0.0)
-        settled = trio.Event()
-        call = Call(method, timeout_s, lambda _: settled.set())
         with self._state.outside.under_way(str(params.get("session_id", ""))):
+            settled = trio.Event()
+            call = Call(method, timeout_s, lambda _: settled.set())
             plugin.ask(call, msgspec.Raw(body))
             try:
                 await settled.wait()
             except BaseException:  # cancelled, or Ctrl+C
                 plugin.cancel(call)
                 raise
-        sent = call.error
         return RawReply(
             status=str(call.status),
             result=call.result,
-            error=(call.why or None)
-            if sent is None
-            else f"{quote(sent.message, 1_000)} ({sent.code})",
+            error=None if call.status == "answered" else why_failed(call),
             elapsed_ms=call.elapsed_ms,
         )

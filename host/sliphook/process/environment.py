@@ -23,7 +23,8 @@ _NEVER_GRANTED: Final = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
 """Beginnings of names. Such variables change which code runs in the plugin, whatever its file."""
 _ADDED: Final = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
 """For plugins in Python: a buffered stderr would lose the last lines of a plugin that is killed."""
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+"""What a variable of an environment can be called."""
 
 
 def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -> dict[str, str]:
@@ -52,7 +53,7 @@ def is_given_to_all(name: str) -> bool:
 
 def why_not_granted(name: str) -> str | None:
     """One line that says why no plugin can be given the variable, or None."""
-    if not _NAME.fullmatch(name):
+    if not VARIABLE_NAME.fullmatch(name):
         return f"'{quote(name, 40)}' is no name of an environment variable"
     if name.startswith(_NEVER_GRANTED):
         return f"{name} is never given to a plugin: it would change which code runs there"

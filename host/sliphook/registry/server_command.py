@@ -10,7 +10,7 @@ from typing import Final
 
 from sliphook.files.search_path import which
 from sliphook.process.diagnosis import why_not_startable
-from sliphook.process.environment import why_not_granted
+from sliphook.process.environment import VARIABLE_NAME, why_not_granted
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import why_no_plugin_name
 
@@ -25,7 +25,6 @@ _ACTION: Final = frozenset({"run", "exec", "dlx", "x", "tool"})
 
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#@]+(/\S*)?")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 def made_of_server(words: Sequence[str], folder: Path) -> Made:
@@ -45,7 +44,7 @@ def made_of_server(words: Sequence[str], folder: Path) -> Made:
         raise RegistryError(
             f"{quote(words[0], 200)} is no address of an MCP server: it needs a host, and no login"
         )
-    if len(words) > 2 or not all(map(_VARIABLE.fullmatch, words[1:])):
+    if len(words) > 2 or not all(map(VARIABLE_NAME.fullmatch, words[1:])):
         raise RegistryError(
             "behind the address stands only the name of the variable that holds the token"
         )
@@ -115,7 +114,7 @@ def _own_variables(words: Sequence[str]) -> list[str]:
     own: list[str] = []
     for word in words:
         name, equals, _ = word.partition("=")
-        if not equals or not _VARIABLE.fullmatch(name):
+        if not equals or not VARIABLE_NAME.fullmatch(name):
             break
         if (why := why_not_granted(name)) is not None:
             raise RegistryError(why)

@@ -212,7 +212,7 @@ class PluginCalls:
             name=name,
         )
         if call.status != "answered" or call.result is None:
-            raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
+            raise HostError(f"/{name} of {command.plugin} failed: {why_failed(call)}")
         try:
             text = COMMAND_RESULT.decode(call.result).text or ""
         except DECODE_ERRORS as error:
@@ -247,8 +247,8 @@ class PluginCalls:
         if asked is not None:
             asked(call)
         body = envelope.encode(params)
-        # 256 for the envelope; unlike a hook, a tool needs all of its params, so none are cut out
-        if len(body) > MAX_HOST_MESSAGE_BYTES - 256:
+        # unlike a hook, a tool needs all of its params, so none are cut out
+        if len(body) > MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES:
             call.settle(
                 "error", f"its arguments are {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
             )
@@ -284,14 +284,15 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
             why = f"its answer does not fit: {quote(unfit, 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
         return "answered", result, None
-    why = _why(call)
+    why = why_failed(call)
     # its own error is an answer in good order
     refused = call.status == "error" and call.error is None
     status = "refused_answer" if refused else str(call.status)
     return status, _error(f"the tool {name} failed: {why}"), why
 
 
-def _why(call: Call) -> str:
+def why_failed(call: Call) -> str:
+    """Why a call has no answer, in words that follow its name."""
     return (
         f"{quote(call.error.message, 1_000)} ({call.error.code})"
         if call.error is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from sliphook.cli.common import Failed
+from sliphook.cli.common import Failed, with_options
 from sliphook.cli.completion import tried_plugins
 from sliphook.quoting import quote
 
@@ -96,11 +96,7 @@ def plugin_options(command: _F) -> _F:
             " of several plugins, each gets those that it has.",
         ),
     )
-    wrapped: Any = with_specs
-    # click lists the option that was added last first
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return cast("_F", wrapped)
+    return cast("_F", with_options(with_specs, *options))
 
 
 def tried_files(plugins: Sequence[PluginSpec]) -> tuple[Path, ...]:

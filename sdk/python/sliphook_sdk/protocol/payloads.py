@@ -17,6 +17,7 @@ from .shapes import (
     StillRunning,
     SubmittedBy,
     TimeoutLeft,
+    ToolOrigin,
     ToolResult,
     Usage,
 )
@@ -103,13 +104,7 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
     ]
     tool_name: Annotated[str, doc("the tool", "shell")]
     tool_kind: OfKind = None
-    origin: Annotated[
-        str,
-        doc(
-            "the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER`",
-            "agent",
-        ),
-    ]
+    origin: ToolOrigin
     timeout_s: TimeoutLeft = msgspec.UNSET
     arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
 
@@ -123,13 +118,7 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     ]
     tool_name: Annotated[str, doc("the tool", "shell")]
     tool_kind: OfKind = None
-    origin: Annotated[
-        str,
-        doc(
-            "the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER`",
-            "agent",
-        ),
-    ]
+    origin: ToolOrigin
     started: Annotated[bool, doc("the tool did begin to run", True)]
     status: Annotated[
         Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")

@@ -199,6 +199,14 @@ OfKind = Annotated[
     ),
 ]
 
+ToolOrigin = Annotated[
+    str,
+    doc(
+        "the plugin that owns the tool, `agent`, or where the agent has it from: `mcp:SERVER`",
+        "agent",
+    ),
+]
+
 Truncated = Annotated[
     Union[list[str], msgspec.UnsetType, None],
     doc(

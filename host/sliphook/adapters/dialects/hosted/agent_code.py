@@ -28,7 +28,7 @@ from sliphook.adapters.dialects.told import (
 from .claude_define import MAX_HOOKS, collect
 from .claude_rules import iso
 from .handler import Definitions, Handler, RefusedHook
-from .hosted import Ended, Hosted, HostedEvent, Judged, reason_of
+from .hosted import Ended, Hosted, HostedEvent, Judged, not_here, reason_of
 from .toolmap import SAME, TheirTools, Tool
 
 TIMEOUT_S: Final = 30.0
@@ -157,10 +157,6 @@ def _changed(told: Happening) -> bool:
     return _ended(told) and isinstance(told, ToolDone) and told.tool_name in _MUTATING
 
 
-def _never(*names: str, why: str) -> tuple[HostedEvent, ...]:
-    return tuple(HostedEvent(theirs=name, how="impossible", limits=why) for name in names)
-
-
 _EVENTS: Final = (
     HostedEvent(
         theirs="session_start", ours="session_start", fields=("session_id", "cwd", "model")
@@ -269,8 +265,10 @@ _EVENTS: Final = (
         limits="For child agents; nothing here runs in the background.",
         fields=("session_id", "id", "kind", "status", "description", "duration_secs"),
     ),
-    *_never("pre_compact", "post_compact", why="Nothing is compacted here that a hook is told of."),
-    *_never("cwd_changed", "config_change", why="No hook or event here tells of it."),
+    *not_here(
+        "pre_compact", "post_compact", why="Nothing is compacted here that a hook is told of."
+    ),
+    *not_here("cwd_changed", "config_change"),
 )
 
 HOSTED: Final = Hosted(

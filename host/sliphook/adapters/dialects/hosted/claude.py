@@ -6,35 +6,19 @@ from types import MappingProxyType
 from typing import Final
 
 from sliphook.adapters.dialects.dialect import EXACT, about, never
-from sliphook.adapters.dialects.told import Happening, PersonAsked, ToolDone
+from sliphook.adapters.dialects.told import Happening, PersonAsked
 
 from .claude_define import define
 from .claude_rules import build, judge
-from .hosted import Hosted, HostedEvent
+from .hosted import Hosted, HostedEvent, failed, not_here, worked
 from .toolmap import SAME, TheirTools
 
-_NO_ENTRY: Final = "No hook or event here tells of it."
 _TOOL: Final = ("tool_name", "tool_input", "tool_use_id")
 _OWN_TOOLS: Final = "Names and arguments as `foreign.tools` says; results as a shell's or as text."
 
 
 def _is_approval(told: Happening) -> bool:
     return isinstance(told, PersonAsked) and told.kind == "approval"
-
-
-def worked(told: Happening) -> bool:
-    """The tool call has ended well."""
-    return isinstance(told, ToolDone) and told.status == "ok"
-
-
-def failed(told: Happening) -> bool:
-    """The tool call has ended in an error."""
-    return isinstance(told, ToolDone) and told.status == "error"
-
-
-def not_here(*names: str) -> tuple[HostedEvent, ...]:
-    """Events that never come."""
-    return tuple(HostedEvent(theirs=name, how="impossible", limits=_NO_ENTRY) for name in names)
 
 
 EVENTS: Final = (

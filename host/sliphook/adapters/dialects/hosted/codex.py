@@ -17,10 +17,9 @@ from sliphook.adapters.dialects.told import (
 )
 
 from . import claude_rules
-from .claude import not_here
 from .claude_define import define
 from .handler import Handler
-from .hosted import Ended, Hosted, HostedEvent, Judged, object_in, object_of, reason_of
+from .hosted import Ended, Hosted, HostedEvent, Judged, not_here, object_in, object_of, reason_of
 from .toolmap import SAME, TheirTools, Tool
 
 _TOOL: Final = ("tool_name", "tool_input", "tool_use_id")

@@ -24,11 +24,22 @@ from sliphook.adapters.dialects.told import (
     TurnFailed,
 )
 
-from .claude import failed, not_here, worked
 from .claude_rules import iso
 from .flat_define import define_copilot
 from .handler import Handler
-from .hosted import Ended, Hosted, HostedEvent, Judged, object_in, object_of, reason_of, text_in
+from .hosted import (
+    Ended,
+    Hosted,
+    HostedEvent,
+    Judged,
+    failed,
+    not_here,
+    object_in,
+    object_of,
+    reason_of,
+    text_in,
+    worked,
+)
 from .toolmap import SAME, TheirTools, Tool
 
 _SOURCES: Final = {"startup": "new", "resume": "resume", "reset": "new", "compacted": "resume"}

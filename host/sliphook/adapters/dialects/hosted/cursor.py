@@ -23,10 +23,21 @@ from sliphook.adapters.dialects.told import (
     TurnInterrupted,
 )
 
-from .claude import failed, not_here, worked
 from .flat_define import define_cursor
 from .handler import Handler
-from .hosted import Ended, Hosted, HostedEvent, Judged, object_in, object_of, reason_of, text_in
+from .hosted import (
+    Ended,
+    Hosted,
+    HostedEvent,
+    Judged,
+    failed,
+    not_here,
+    object_in,
+    object_of,
+    reason_of,
+    text_in,
+    worked,
+)
 from .toolmap import SAME, TheirTools, Tool
 
 _STATUS: Final = {"completed": "completed", "failed": "error", "cancelled": "aborted"}

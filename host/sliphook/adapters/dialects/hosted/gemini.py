@@ -23,7 +23,6 @@ from sliphook.adapters.dialects.told import (
 )
 
 from . import claude_rules
-from .claude import not_here
 from .claude_define import collect, groups, seconds, strings
 from .claude_rules import of_all
 from .handler import Definitions, Handler, RefusedHook
@@ -32,6 +31,7 @@ from .hosted import (
     Hosted,
     HostedEvent,
     Judged,
+    not_here,
     object_in,
     object_of,
     reason_of,

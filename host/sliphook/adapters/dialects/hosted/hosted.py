@@ -10,7 +10,7 @@ import msgspec
 
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Effect, How
-from sliphook.adapters.dialects.told import Happening
+from sliphook.adapters.dialects.told import Happening, ToolDone
 from sliphook_sdk.protocol import Uses
 
 from .handler import Definitions, Handler
@@ -187,3 +187,20 @@ def object_of(body: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """The field if it is an object."""
     value = body.get(name)
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
+
+
+def worked(told: Happening) -> bool:
+    """The tool call has ended well."""
+    return isinstance(told, ToolDone) and told.status == "ok"
+
+
+def failed(told: Happening) -> bool:
+    """The tool call has ended in an error."""
+    return isinstance(told, ToolDone) and told.status == "error"
+
+
+def not_here(
+    *names: str, why: str = "No hook or event here tells of it."
+) -> tuple[HostedEvent, ...]:
+    """Events that never come."""
+    return tuple(HostedEvent(theirs=name, how="impossible", limits=why) for name in names)

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest
 
-from .api import Json, ModelReply, arguments_of, text_of, usage_of, word
+from .api import Json, ModelReply, arguments_of, reply, text_of
 from .blocks import BlockApi, ToolBlock, as_blocks
 
 _STOP_REASONS: Final = {
@@ -110,11 +110,5 @@ class AnthropicMessages(BlockApi):
             for block in blocks
             if block.type == "tool_use"
         ]
-        return ModelReply(
-            message=Message(
-                role="assistant", content="\n".join(texts) or None, tool_calls=calls or None
-            ),
-            finish_reason=word(getattr(response, "stop_reason", None)),
-            usage=usage_of(getattr(response, "usage", None), "input_tokens", "output_tokens"),
-            model=word(getattr(response, "model", None)),
-        )
+        why = getattr(response, "stop_reason", None)
+        return reply(response, "\n".join(texts), calls, why, ("input_tokens", "output_tokens"))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import msgspec
 
-from sliphook_sdk.protocol import Message, ModelTool, Usage
+from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
 Json = dict[str, Any]
 
@@ -174,6 +174,22 @@ def _count(usage: object, name: str) -> int | None:
         else getattr(usage, name, None)
     )
     return value if isinstance(value, int) else None
+
+
+def reply(
+    response: object,
+    text: str,
+    calls: list[ToolCallRequest],
+    finish_reason: object,
+    tokens: tuple[str, str],
+) -> ModelReply:
+    """What a response says; `tokens`: the API's names for those that it was given, and has made."""
+    return ModelReply(
+        message=Message(role="assistant", content=text or None, tool_calls=calls or None),
+        finish_reason=word(finish_reason),
+        usage=usage_of(getattr(response, "usage", None), *tokens),
+        model=word(getattr(response, "model", None)),
+    )
 
 
 def word(value: object) -> str | None:

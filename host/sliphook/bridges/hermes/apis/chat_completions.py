@@ -16,9 +16,8 @@ from .api import (
     RequestPart,
     arguments_of,
     joined,
+    reply,
     text_of,
-    usage_of,
-    word,
 )
 
 
@@ -149,14 +148,9 @@ def reply_of(response: Any) -> ModelReply | None:
         )
         for call in found
     ]
-    return ModelReply(
-        message=Message(
-            role="assistant", content=text_of(said.content) or None, tool_calls=calls or None
-        ),
-        finish_reason=word(getattr(choice, "finish_reason", None)),
-        usage=usage_of(getattr(response, "usage", None), "prompt_tokens", "completion_tokens"),
-        model=word(getattr(response, "model", None)),
-    )
+    why = getattr(choice, "finish_reason", None)
+    names = ("prompt_tokens", "completion_tokens")
+    return reply(response, text_of(said.content), calls, why, names)
 
 
 def _messages(request: Json) -> list[Json]:

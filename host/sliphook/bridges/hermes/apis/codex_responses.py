@@ -16,9 +16,8 @@ from .api import (
     RequestPart,
     arguments_of,
     joined,
+    reply,
     text_of,
-    usage_of,
-    word,
 )
 from .blocks import as_blocks
 from .chat_completions import function_of, raw_function
@@ -156,14 +155,8 @@ class CodexResponses(ModelApi):
             for item in items
             if item.type == "function_call"
         ]
-        return ModelReply(
-            message=Message(
-                role="assistant", content="\n".join(texts) or None, tool_calls=calls or None
-            ),
-            finish_reason=word(getattr(response, "status", None)),
-            usage=usage_of(getattr(response, "usage", None), "input_tokens", "output_tokens"),
-            model=word(getattr(response, "model", None)),
-        )
+        why = getattr(response, "status", None)
+        return reply(response, "\n".join(texts), calls, why, ("input_tokens", "output_tokens"))
 
 
 def _items(request: Json) -> list[Json]:
