@@ -82,7 +82,8 @@ def test_without_the_grant_nothing_happens(face: Face, granted: bool) -> None:
 
     face.run(story)
     if granted:
-        assert happened == ["asked", "submitted", "routed by phone"]
+        # in threads a callback of the agent's runs beside the turn
+        assert sorted(happened) == ["asked", "routed by phone", "submitted"]
         assert said["approve"] == "{'taken': False}"
         assert problems == []
         return

@@ -129,7 +129,7 @@ def test_the_background_review_has_a_session_of_its_own(world, new_agent):
         time.sleep(0.02)
     agent.interrupt("Stop requested")
     run.end()
-    theirs = [one["name"] for one in world.lines(before) if one.get("session_id") == review]
+    theirs = world.story(before, review)
     assert theirs[:2] == ["session_start", "turn_start"]
     assert theirs[-2:] == ["turn_end", "session_end"]
     own = [one for one in world.lines(before) if one.get("session_id") == agent.session_id]

@@ -102,9 +102,23 @@ class World:
             time.sleep(0.01)
         raise AssertionError(f"no {name} in {[one['name'] for one in self.own(since)]}")
 
-    def story(self, since: int) -> list[str]:
-        """The names in the order of `seq`, without what tells of tools and plugins."""
-        told = [one for one in self.own(since) if "seq" in one and one["name"] != "notification"]
+    def story(self, since: int, session: str | None = None) -> list[str]:
+        """The names in the order of `seq`, without what tells of tools and plugins.
+
+        The order of the lines is another: the probe's hooks run beside its events.
+
+        Args:
+            since: The number of lines before.
+            session: Its id; without one, all of the user's.
+        """
+        heard = self.own(since) if session is None else self.lines(since)
+        told = [
+            one
+            for one in heard
+            if "seq" in one
+            and one["name"] != "notification"
+            and session in (None, one.get("session_id"))
+        ]
         return [one["name"] for one in sorted(told, key=lambda one: one["seq"])]
 
     def record(self, where: str, did: str, when: str, since: int, now: float) -> None:
