@@ -11,7 +11,7 @@ PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-hermes bench-hermes real-clients pythons lint bench torture soak generate docs release clean
+.PHONY: help demo test examples test-hermes bench-hermes real-clients pythons lint bench torture soak generate docs release clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -21,6 +21,9 @@ demo: $(RUNTIME) ## an agent with four plugins, about ten seconds
 
 test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+examples: $(DEV) ## the use cases of examples/, each with the real server, browser, database or shell
+	@$(BIN)/python -m pytest -n auto tests/examples $(ARGS)
 
 test-hermes: ## the bridge in the real Hermes Agent, in an environment of its own, offline but for installing it
 	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check 'hermes-agent[anthropic,bedrock]==0.19.0' -e sdk/python -e '.[test]'; }
