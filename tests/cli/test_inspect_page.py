@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,30 +12,19 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from tests.browser import chromium, faults, needs_chromium
 from tests.cli.test_inspect import PATIENCE_S, Page, page
 
 __all__ = ["page"]
 
-CHROMIUM = shutil.which("chromium")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None,
-    reason="needs chromium and chromedriver (Debian: apt install chromium chromium-driver)",
-)
+pytestmark = needs_chromium
 
 
 class Browser:
     """A window that shows the page."""
 
     def __init__(self, page: Page, downloads: Path) -> None:
-        options = webdriver.ChromeOptions()
-        options.binary_location = str(CHROMIUM)
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"):
-            options.add_argument(argument)
-        options.add_argument("--window-size=1400,1000")
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(options, webdriver.ChromeService(str(DRIVER)))
-        self.driver.set_page_load_timeout(PATIENCE_S)
+        self.driver = chromium("--window-size=1400,1000")
         to = {"behavior": "allow", "downloadPath": str(downloads)}
         self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", to)  # pyright: ignore[reportUnknownMemberType]
         self.driver.get(page.url)
@@ -78,10 +66,6 @@ class Browser:
         summary.click()
         return line
 
-    def faults(self) -> list[str]:
-        """What the browser complains of."""
-        return [line["message"] for line in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
-
 
 @pytest.fixture
 def browser(page: Page, tmp_path: Path) -> Iterator[Browser]:
@@ -117,7 +101,7 @@ def test_a_hook_is_filled_in_sent_changed_and_saved(browser: Browser, tmp_path: 
     params.send_keys(changed.replace('"rm"', '"ls"'))
     browser["send-again"].click()
     browser.wait_for("answer", '"result": null')
-    assert browser.faults() == []
+    assert faults(browser.driver) == []
 
 
 def test_forms_are_made_of_schemas(browser: Browser) -> None:

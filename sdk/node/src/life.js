@@ -109,7 +109,8 @@ export class Life {
     } catch (error) {
       // a plugin that is being installed has no name and no settings yet; the user must still see
       // what it wants
-      return plugin?.name == null ? undefined : `its settings do not fit: ${describe(error)}`;
+      const noSettingsYet = plugin?.name == null && Object.keys(plugin?.config ?? {}).length === 0;
+      return noSettingsYet ? undefined : `its settings do not fit: ${describe(error)}`;
     }
     const handler = service.plugin.life.get("onStart");
     const { disabled: reason } = service.plugin.manifest();

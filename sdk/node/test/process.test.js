@@ -332,10 +332,11 @@ test("settings: read at the start, and a plugin whose settings do not fit is lef
     },
     async (child) => {
       assert.equal((await child.initialize({ name: null })).disabled, undefined);
-      assert.equal(
-        (await child.initialize()).disabled,
-        "its settings do not fit: Error: city is missing",
-      );
+      for (const plugin of [{}, { name: null, config: { town: "Oslo" } }])
+        assert.equal(
+          (await child.initialize(plugin)).disabled,
+          "its settings do not fit: Error: city is missing",
+        );
       const manifest = await child.initialize({ config: { city: "Oslo" } });
       assert.deepEqual(
         [manifest.disabled, manifest.config_schema],

@@ -125,8 +125,9 @@ class Service:
         except msgspec.ValidationError as exc:
             # a plugin that is being installed has no name and no settings yet; the user must still
             # see what it wants
+            no_settings_yet = params.plugin.name is None and not params.plugin.config
             return self.plugin.manifest(
-                disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}"
+                disabled=None if no_settings_yet else f"its settings do not fit: {exc}"
             )
         manifest, start = self.plugin.manifest(), self.plugin.life.get("on_start")
         only_read = self.runtime.manifest_only = params.manifest_only is True
