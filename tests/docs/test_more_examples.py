@@ -50,7 +50,6 @@ WITH_SDK = (
     "gate.py",
     "auto_commit.py",
     "llm_switch.py",
-    "remote_tools.py",
 )
 
 Built = Callable[[str], Path]

@@ -190,10 +190,10 @@ async def test_what_cannot_be_is_said_and_the_old_tools_stay(tmp_path: Path) -> 
             ('"\\ud800 and more"', "utf-16 surrogate"),
             ("[]", "Expected `object`, got `array`"),
             ('{"type":"client:nothing"}', "Invalid value 'client:nothing' - at `$.type`"),
-            ('{"type":"client:tools","tools":[{"name":"a b"}]}', "at `$.tools[...].name`"),
+            ('{"type":"client:tools","tools":[{"name":"a b"}]}', "at `$.tools[0].name`"),
             (
                 '{"type":"client:tools","tools":[{"name":"t","timeout_s":0}]}',
-                "Expected `float` >= 0.05 - at `$.tools[...].timeout_s`",
+                "Expected `float` >= 0.05 - at `$.tools[0].timeout_s`",
             ),
             (said({"type": "client:tools", "tools": [HANG] * 33}), "length <= 32"),
             (said({"type": "client:tools", "tools": [HANG, HANG]}), "two of the tools"),

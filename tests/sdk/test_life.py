@@ -389,3 +389,24 @@ def test_one_function_for_each_and_only_ctx() -> None:
         plugin.on_start(begin)
     with pytest.raises(RegistrationError, match="which is given nothing but ctx"):
         cast("Any", plugin).on_shutdown(takes_more)
+
+
+def test_settings_that_do_not_fit_are_an_error_for_a_plugin_that_is_only_tried(
+    start_each: Start,
+) -> None:
+    """Being tried and being installed, it has no name; then it has no settings either."""
+    text = (
+        "import msgspec\nfrom sliphook_sdk import Plugin\n"
+        "class Settings(msgspec.Struct):\n    port: int\n"
+        "plugin = Plugin('torture', config=Settings)\n"
+    )
+    for config, reason in (
+        ({}, None),
+        ({"port": "x"}, "its settings do not fit: Expected `int`, got `str` - at `$.port`"),
+    ):
+        child = start_each(text)
+        params = _params(child, **config)
+        params["plugin"]["name"] = None
+        assert child.ask("initialize", params).get("disabled") == reason
+        child.close_input()
+        child.ended()
