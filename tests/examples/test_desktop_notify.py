@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,7 +112,7 @@ class Desktop:
         return [Shown(urgency, title, body) for title, body, urgency in records]
 
     @contextmanager
-    def hanging(self) -> Iterator[None]:
+    def hanging(self) -> Generator[None]:
         """The daemon is stopped, and answers nothing."""
         pid = int(self._pid.read_text())
         os.kill(pid, signal.SIGSTOP)
