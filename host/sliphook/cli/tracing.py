@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sliphook.trace.live_sink import LiveTrace
     from sliphook.trace.record import TraceSink
 
-__all__ = ["FilterType", "Tracing", "stderr_of", "trace_options"]
+__all__ = ["FilterType", "Tracing", "live_of", "stderr_of", "trace_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -147,12 +147,17 @@ class _OrderedLines(io.TextIOBase):
 
 def stderr_of(sink: TraceSink | None) -> TextIO:
     """Where the program's own lines go: behind the records that a live trace has not shown yet."""
+    live = live_of(sink)
+    return sys.stderr if live is None else cast("TextIO", _OrderedLines(live))
+
+
+def live_of(sink: TraceSink | None) -> LiveTrace | None:
+    """The live trace, if messages are shown as they pass."""
     from sliphook.trace.live_sink import LiveTrace
     from sliphook.trace.record import Tee
 
     sinks = sink.sinks if isinstance(sink, Tee) else (sink,)
-    live = next((one for one in sinks if isinstance(one, LiveTrace)), None)
-    return sys.stderr if live is None else cast("TextIO", _OrderedLines(live))
+    return next((one for one in sinks if isinstance(one, LiveTrace)), None)
 
 
 def _live(tracing: Tracing, write: Callable[[str], object] | None) -> LiveTrace:

@@ -21,10 +21,10 @@ _LAID_OUT_BYTES: Final = 32 * 1024
 """A longer body is not laid out in lines: that would keep the interpreter from the host's loop."""
 
 
-class _OwnLine(TraceRecord, frozen=True, kw_only=True):
-    """A line of the program's own, in its place among the records."""
+class _Own(TraceRecord, frozen=True, kw_only=True):
+    """What the program shows itself, in its place among the records."""
 
-    line: str
+    show: Callable[[], object]
 
 
 class LiveTrace(BackgroundSink):
@@ -66,7 +66,15 @@ class LiveTrace(BackgroundSink):
         Returns:
             Whether it will be shown.
         """
-        return self._writer.put(_OwnLine(kind="message", wall_s=0, mono_s=0, plugin="", line=line))
+        return self.behind(lambda: self._show(f"{line}\n"))
+
+    def behind(self, show: Callable[[], object]) -> bool:
+        """Call `show` in the trace's thread when all that was recorded before is shown.
+
+        Returns:
+            Whether it will be called.
+        """
+        return self._writer.put(_Own(kind="message", wall_s=0, mono_s=0, plugin="", show=show))
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Show what is left.
@@ -84,17 +92,20 @@ class LiveTrace(BackgroundSink):
         # For each batch, since the window may have another size by now.
         style = self._style._replace(width=self._width())
         shown: list[str] = []
-        items = 0
+        items = lost = 0
         for item in batch:
-            lines = [item.line] if isinstance(item, _OwnLine) else self._lines(item, style)
+            if isinstance(item, _Own):
+                lost += self._tried(shown, items) + _tried(item.show, 1)
+                shown, items = [], 0
+                continue
+            lines = self._lines(item, style)
             shown += lines
             items += bool(lines)
-        try:
-            if shown:
-                self._show("".join(f"{line}\n" for line in shown))
-        except OSError:
-            return items
-        return 0
+        return lost + self._tried(shown, items)
+
+    def _tried(self, lines: Sequence[str], items: int) -> int:
+        text = "".join(f"{line}\n" for line in lines)
+        return _tried(lambda: self._show(text), items) if text else 0
 
     def _lines(self, record: TraceRecord, style: Style) -> list[str]:
         # Redacted first: what `complete` takes out of the body could be a secret.
@@ -123,6 +134,15 @@ class LiveTrace(BackgroundSink):
         left = memoryview(text.encode(self._encoding, "backslashreplace"))
         while left:
             left = left[os.write(self._fd, left) :]
+
+
+def _tried(show: Callable[[], object], items: int) -> int:
+    """Show something; how many of its items are lost."""
+    try:
+        show()
+    except OSError:
+        return items
+    return 0
 
 
 def style_of(stream: TextIO) -> Style:

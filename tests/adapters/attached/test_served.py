@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
+from sliphook import PluginHost
 from sliphook.adapters.attached import service
+from sliphook.adapters.attached.agent_session import AgentSession
 from sliphook.testing import FakePlugin
 from tests.programs import WAIT_S
 
@@ -96,3 +99,49 @@ async def test_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
                     await one.send_all(head + watch)
                     assert json.loads(await one.receive_some())["type"] == "offers"
                 assert await said_to(socket, CALL) == []
+
+
+async def test_a_request_while_its_session_begins_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, may_begin = trio.Event(), trio.Event()
+    run = AgentSession.run
+
+    async def begins_late(
+        self: AgentSession, host: PluginHost, task_status: trio.TaskStatus[None]
+    ) -> None:
+        begun.set()
+        await may_begin.wait()
+        await run(self, host, task_status)
+
+    monkeypatch.setattr(AgentSession, "run", begins_late)
+    said: list[Any] = []
+
+    async def call(socket: Path) -> None:
+        said.extend(await said_to(socket, CALL))
+
+    plugin = FakePlugin("one", tools={"shout": "loud"})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket, trio.open_nursery() as nursery:
+            nursery.start_soon(call, socket)
+            await begun.wait()
+            nursery.start_soon(call, socket)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            may_begin.set()
+    assert [one["content"] for one in said] == ["loud", "loud"]
+
+
+async def test_a_fault_of_ours_costs_one_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = FakePlugin("one", tools={"shout": "loud"})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket:
+            with monkeypatch.context() as patch:
+                patch.setattr(AgentSession, "serve", None)
+                assert await said_to(socket, CALL) == [
+                    {"type": "refused", "why": "the plugins could not be asked"}
+                ]
+            assert "a request of the MCP server failed" in caplog.text
+            (answer,) = await said_to(socket, CALL)
+            assert answer["content"] == "loud"

@@ -25,8 +25,10 @@ from sliphook.cli.run.memory import Memory
 from sliphook.cli.run.setup import Setup
 from sliphook.settings import Settings
 from sliphook.testing import FakePlugin, HostRefused
+from sliphook.trace.record import TraceSink
 from tests.agent.chat.at_work import everything, story
 from tests.agent.loopback import Answer, LoopbackServer, text
+from tests.programs import Workshop
 
 WAIT_S = 120.0
 
@@ -92,6 +94,9 @@ class FakeFace:
     def fail(self, fault: Exception) -> None:
         self.fault = fault
         self._fails.set()
+
+    def follow(self, trace: TraceSink | None) -> None:
+        assert trace is None
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -376,6 +381,20 @@ def test_lines_of_a_pipe_are_messages_one_after_the_other(tmp_path: Path) -> Non
     status, out, err = chat("--model", str(script), lines="a\n\n/plugins\nb\n/new\nc", cwd=tmp_path)
     assert (status, out) == (0, "one\nthere are no plugins\ntwo\na new session\nthree\n")
     assert err.splitlines()[0] == "tool: nothing {}"
+
+
+def test_a_trace_in_a_pipe_is_in_the_order_of_the_agents_lines(
+    shop: Workshop, tmp_path: Path
+) -> None:
+    weather = shop.program("weather", tools=["use"])
+    words = ["--plugin", str(weather.path), "--trace"]
+    status, _, err = chat(*words, lines="TOOL use", cwd=tmp_path)
+    assert status == 0
+    lines = err.splitlines()
+    [called] = [at for at, line in enumerate(lines) if "→ weather      tool/call" in line]
+    [answered] = [at for at, line in enumerate(lines) if "← weather      tool/call" in line]
+    [told] = [at for at, line in enumerate(lines) if line.startswith("ok: use in ")]
+    assert lines.index("tool: use {}") < called < answered < told
 
 
 def test_stop_in_a_pipe_does_not_wait(tmp_path: Path) -> None:

@@ -228,6 +228,21 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(
     assert '+TOOL paint {"on": "a"}\n' in history.read_text(encoding="utf-8")
 
 
+def test_a_live_trace_is_in_the_order_of_the_agents_lines(
+    terminals: list[Terminal], tmp_path: Path, shop: Workshop
+) -> None:
+    weather = shop.program("weather", tools=["use"])
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", weather.path, "--trace")
+    terminal.wait_for("›")
+    for _ in range(3):
+        terminal.type("TOOL use\r")
+        for shown in ("tool: use {}", "→ weather      tool/call", "← weather      tool/call"):
+            terminal.wait_for(shown)
+        terminal.wait_for("ok: use in ")
+    terminal.type("\x04")
+    assert terminal.ends() == 0
+
+
 def test_ctrl_c_twice_leaves_at_once(
     terminals: list[Terminal], tmp_path: Path, plugin: Program
 ) -> None:

@@ -63,7 +63,12 @@ def _serve(agent: str, claimed: Claim) -> int:
         logging.getLogger(__name__).error("cannot serve %s: %s", agent, error)
         return 1
     forbid_dumps()
-    trio.run(daemon.run)
+    try:
+        trio.run(daemon.run)
+    except Exception:
+        # no one reads the standard error of a daemon
+        logging.getLogger(__name__).exception("the daemon of %s failed", agent)
+        return 1
     return 0
 
 

@@ -186,7 +186,13 @@ class Daemon:
         elif request.agent != self._dialect.name or asked is None:
             await peer.say(NotDone("the request could not be read"))
         elif (session := await self._session_that_asks(asked, request)) is not None:
-            await session.serve(asked, peer)
+            try:
+                await session.serve(asked, peer)
+            except OSError:
+                raise
+            except Exception:
+                _log.exception("a request of the MCP server failed")
+                await peer.say(NotDone("the plugins could not be asked"))
         elif not self._over.is_set() and not isinstance(asked, WatchOffers):
             await peer.say(NotDone("the agent's session is not known"))
 
@@ -225,8 +231,12 @@ class Daemon:
             session = AgentSession(
                 self._dialect, self._settings, pid, self._claim.path, self._session_over
             )
-            self._sessions[told.session_id] = session
             await self._holding.start(session.run, self._plugins)
+            if self._over.is_set():
+                session.end("shutdown")
+                return None
+            # only now: another request may take it at once
+            self._sessions[told.session_id] = session
             if pid is not None:
                 announce(self._claim.path, self._dialect.name, pid)
             for line in self._installed.problems:

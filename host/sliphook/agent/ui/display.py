@@ -155,6 +155,10 @@ class PlainDisplay(LineDisplay):
         self._ends_line = True
         self._lost = 0
 
+    def set_lines(self, err: TextIO) -> None:
+        """Write lines to this stream from now on."""
+        self._err = err
+
     def text(self, delta: str) -> None:
         """See `Display`."""
         if self._whole:

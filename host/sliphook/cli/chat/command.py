@@ -82,6 +82,7 @@ def command(
             tracing.open(frontend.write) as sink,
             Memory(resume, lambda line: frontend.display.notice("warning", line)) as memory,
         ):
+            frontend.follow(sink)
             try:
                 return trio.run(chat, setup, frontend, memory, sink)
             except (HostError, ModelError, ScriptError) as error:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sliphook.agent.chat.replies import PendingMessage
     from sliphook.agent.ui.display import LineDisplay
     from sliphook.agent.ui.filling import Question
+    from sliphook.trace.record import TraceSink
 
 __all__ = ["ChatFrontend", "Listener"]
 
@@ -60,6 +61,9 @@ class ChatFrontend(Protocol):
     def write(self) -> Callable[[str], object] | None:
         """See above."""
         ...
+
+    def follow(self, trace: TraceSink | None) -> None:
+        """Show what comes from now on behind the records that a live trace has not shown yet."""
 
     async def talk(self, listener: Listener) -> None:
         """Call `listener` for what the user does, until a cancel or the end of the input."""

@@ -7,15 +7,19 @@ import os
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.agent.ui.filling import Question
+from sliphook.cli.tracing import stderr_of
 
 from .frontend import Listener
+
+if TYPE_CHECKING:
+    from sliphook.trace.record import TraceSink
 
 __all__ = ["Lines"]
 
@@ -35,6 +39,10 @@ class Lines:
         self._ahead: deque[str] = deque()
         self._room = trio.Semaphore(_AHEAD)
         self._busy = False
+
+    def follow(self, trace: TraceSink | None) -> None:
+        """See `ChatFrontend`; the model's text has a stream of its own."""
+        self.display.set_lines(stderr_of(trace))
 
     async def talk(self, listener: Listener) -> None:
         """Take the lines in order, each after the reply to the one before, until they end.

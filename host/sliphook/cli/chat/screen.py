@@ -11,7 +11,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 from prompt_toolkit import PromptSession
@@ -23,12 +23,17 @@ from prompt_toolkit.styles import Style
 
 from sliphook.agent.ui.display import MAX_SHOWN_CHARS
 from sliphook.agent.ui.filling import Question
+from sliphook.cli.tracing import live_of
 from sliphook.quoting import quote
 
 from .frontend import Listener
 from .pending_lines import PendingLines
 from .screen_display import STYLES, ScreenDisplay, on_screen, wrapped
 from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
+
+if TYPE_CHECKING:
+    from sliphook.trace.live_sink import LiveTrace
+    from sliphook.trace.record import TraceSink
 
 __all__ = ["Screen"]
 
@@ -51,6 +56,7 @@ class Screen:
         """
         self.display = ScreenDisplay(self._model_text, self._shown)
         self._pending = PendingLines()
+        self._trace: LiveTrace | None = None
         self._busy = False
         self._progress = ""
         self._question: Question | None = None
@@ -78,7 +84,11 @@ class Screen:
 
     def write(self, text: str) -> None:
         """See `ChatFrontend`: the lines are coloured already."""
-        self.above(to_formatted_text(ANSI(text)))
+        self._put(to_formatted_text(ANSI(text)))
+
+    def follow(self, trace: TraceSink | None) -> None:
+        """See `ChatFrontend`."""
+        self._trace = live_of(trace)
 
     def say(self, text: str) -> None:
         """See `ChatFrontend`."""
@@ -139,8 +149,20 @@ class Screen:
 
     def above(self, text: StyleAndTextTuples) -> None:
         """Show whole lines above the prompt."""
+        self._in_order(lambda: self._put(text))
+
+    def _put(self, text: StyleAndTextTuples) -> None:
         self._pending.put(text)
         self._wake()
+
+    def _put_delta(self, delta: str) -> None:
+        self._pending.put_delta(delta)
+        self._wake()
+
+    def _in_order(self, show: Callable[[], object]) -> None:
+        """Show it behind what a live trace has still to show; at once if that takes no more."""
+        if self._trace is None or not self._trace.behind(show):
+            show()
 
     def _shown(self, text: StyleAndTextTuples) -> None:
         self._progress = ""
@@ -151,8 +173,7 @@ class Screen:
 
         A line that is not whole yet is shown just above the prompt.
         """
-        self._pending.put_delta("\n" if delta is None else delta)
-        self._wake()
+        self._in_order(lambda: self._put_delta("\n" if delta is None else delta))
 
     def _wake(self) -> None:
         if self._loop is not None:
