@@ -21,6 +21,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests begin first: at the end, one worker would be alone with the last."""
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/torture/", "tests/bench/")))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In CI everything is tried: a skip fails the run."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
