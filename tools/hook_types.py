@@ -75,7 +75,8 @@ def _replace() -> str:
             fields[name] = entry.name
         if entry.replace:
             hints = get_type_hints(entry.payload)
-            given = {name: _taken(hints[name]) for name in entry.replace}
+            shapes = {**hints, **protocol.REPLACEMENTS}
+            given = {name: _taken(shapes[name]) for name in entry.replace}
             required = entry.replace if len(entry.replace) == 1 else ()
             parts.append(_overload("replace", given, required, _changes(entry, "replace")))
     return _apart(parts)
@@ -246,8 +247,10 @@ def _taken(hint: Any) -> str:
             return "Mapping[str, Any]"
         case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             return f"{hint.__name__} | Mapping[str, Any]"
-        case _ if hint is str:
-            return "str"
+        case builtins.tuple:
+            return f"tuple[{', '.join(map(_taken, arguments))}]"
+        case _ if hint is str or hint is int:
+            return hint.__name__
         case _:
             raise ValueError(f"no way to write {hint} as the type of an argument")
 

@@ -238,6 +238,8 @@ def _record(fields: dict[str, str]) -> str:
 
 
 def _replaced(entry: protocol.Entry, name: str) -> str:
+    if name in protocol.REPLACEMENTS:
+        return _type(protocol.REPLACEMENTS[name])
     return f"{entry.payload.__name__}[{json.dumps(name)}]"
 
 
@@ -317,6 +319,8 @@ def _type(hint: Any) -> str:
         case builtins.list:
             inner = _type(arguments[0])
             return f"({inner})[]" if " | " in inner else f"{inner}[]"
+        case builtins.tuple:
+            return f"[{', '.join(map(_type, arguments))}]"
         case builtins.dict:
             return f"Record<string, {'any' if arguments[1] is Any else _type(arguments[1])}>"
         case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
+from sliphook.dispatch.answers import AnswerError, check_answer, read_answer, with_kept
 from sliphook.plugin.route import Route
 from sliphook.quoting import quote
 
@@ -43,6 +43,8 @@ class HookRule:
         try:
             answer = read_answer(reply.result)
             replaced, _ = check_answer(entry, answer, replacing=route.replaces)
+            if "messages" in replaced:
+                with_kept(replaced["messages"], getattr(sample_for(route), "messages", None) or [])
             if "route" in replaced and "route" not in bench.declared.uses:
                 raise AnswerError("replace.route needs 'route' in the manifest's uses")
         except AnswerError as error:

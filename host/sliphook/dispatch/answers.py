@@ -13,9 +13,11 @@ from sliphook.wire.decoding import DECODE_ERRORS, read_types
 from sliphook.wire.near_misses import known_fields, meant
 from sliphook_sdk.protocol import (
     CATALOGUE,
+    REPLACEMENTS,
     SUBSTITUTES,
     Answer,
     Entry,
+    Message,
     ModelRoute,
     ToolResult,
     Usage,
@@ -36,7 +38,7 @@ class AnswerError(SliphookError):
 
 _ANSWER = msgspec.json.Decoder(Answer | None)
 _REPLACED: Final = {
-    (entry.name, field.name): field.type
+    (entry.name, field.name): REPLACEMENTS.get(field.name, field.type)
     for entry in CATALOGUE.values()
     for field in msgspec.structs.fields(entry.payload)
     if field.name in entry.replace
@@ -182,9 +184,35 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
         raise AnswerError(f"{word}.usage does not fit: {wrong}")
     # a result, or messages with results among them
     for one in typed if name == "messages" else (typed,) if name == "result" else ():
-        if (unfit := parts.why_not(one.parts)) is not None:
+        if not isinstance(one, tuple) and (unfit := parts.why_not(one.parts)) is not None:
             raise AnswerError(f"{word}.{name} does not fit: {quote(unfit, 200)}")
     return typed
+
+
+def with_kept(
+    given: Sequence[Message | tuple[int, int]], old: Sequence[Message]
+) -> list[Message]:
+    """The messages of an answer, with those that it keeps in the place of each pair.
+
+    Raises:
+        AnswerError: a pair is no range of the old messages, or not behind the one before: each is
+            kept once at most, so that a short answer makes no long conversation.
+    """
+    messages: list[Message] = []
+    kept = 0
+    for one in given:
+        if isinstance(one, Message):
+            messages.append(one)
+            continue
+        begin, end = one
+        if not kept <= begin <= end <= len(old):
+            raise AnswerError(
+                f"replace.messages keeps [{begin}, {end}] of {len(old):,} messages;"
+                f" a pair is from {kept} to {len(old)} there, and does not fall"
+            )
+        messages += old[begin:end]
+        kept = end
+    return messages
 
 
 def _why_no_usage(usage: Usage) -> str | None:

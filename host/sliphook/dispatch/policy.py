@@ -16,7 +16,7 @@ from sliphook.plugin.model_servers import ModelServers, RouteRefused, allowed_ro
 from sliphook.plugin.route import Route
 from sliphook_sdk.protocol import Decision, Entry, ModelRoute, Payload
 
-from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer
+from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer, with_kept
 from .audience import Audience, Subscriber, first_match
 from .outcome import Context, Outcome, Part, Reason, Status
 
@@ -203,6 +203,9 @@ class _Merge:
         try:
             answer = read_answer(result.raw)
             replaced, substituted = check_answer(self.entry, answer, replacing=replacing)
+            if "messages" in replaced:
+                old = getattr(self.payload, "messages", None) or []
+                replaced["messages"] = with_kept(replaced["messages"], old)
             if "route" in replaced:
                 self._route(subscriber, replaced)
         except (AnswerError, RouteRefused) as error:

@@ -667,7 +667,7 @@ export interface Payloads {
 export interface Answers {
   session_start: { decision?: never; reason?: never; replace?: never; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
   user_prompt_submit: { decision?: "deny"; reason?: string; replace?: { text?: UserPromptSubmit["text"]; model?: never; route?: never; messages?: never; tools?: never; arguments?: never; result?: never }; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
-  pre_llm_call: { decision?: "deny"; reason?: string; replace?: { model?: PreLlmCall["model"]; route?: PreLlmCall["route"]; messages?: PreLlmCall["messages"]; tools?: PreLlmCall["tools"]; text?: never; arguments?: never; result?: never }; substitute?: { response: Message; usage?: Usage; finish_reason?: string; result?: never }; context?: readonly string[]; continue_with?: never; _meta?: unknown };
+  pre_llm_call: { decision?: "deny"; reason?: string; replace?: { model?: PreLlmCall["model"]; route?: PreLlmCall["route"]; messages?: (Message | [number, number])[]; tools?: PreLlmCall["tools"]; text?: never; arguments?: never; result?: never }; substitute?: { response: Message; usage?: Usage; finish_reason?: string; result?: never }; context?: readonly string[]; continue_with?: never; _meta?: unknown };
   pre_tool_call: { decision?: "allow" | "deny" | "ask"; reason?: string; replace?: { arguments?: PreToolCall["arguments"]; text?: never; model?: never; route?: never; messages?: never; tools?: never; result?: never }; substitute?: { result: ToolResult | string; response?: never; usage?: never; finish_reason?: never }; context?: readonly string[]; continue_with?: never; _meta?: unknown };
   post_tool_call: { decision?: never; reason?: never; replace?: { result?: PostToolCall["result"]; text?: never; model?: never; route?: never; messages?: never; tools?: never; arguments?: never }; substitute?: never; context?: readonly string[]; continue_with?: never; _meta?: unknown };
   stop: { decision?: never; reason?: never; replace?: never; substitute?: never; context?: never; continue_with?: string; _meta?: unknown };
@@ -679,7 +679,7 @@ export interface Replaced {
   text?: UserPromptSubmit["text"];
   model?: PreLlmCall["model"];
   route?: PreLlmCall["route"];
-  messages?: PreLlmCall["messages"];
+  messages?: (Message | [number, number])[];
   tools?: PreLlmCall["tools"];
   arguments?: PreToolCall["arguments"];
   result?: PostToolCall["result"];

@@ -8,7 +8,7 @@ Nothing here reads, writes or waits.
 from __future__ import annotations
 
 from .answers import Answer, Decision
-from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
+from .catalogue import CATALOGUE, REPLACEMENTS, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
 from .globs import NULL_FITS, Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
 from .manifest import (
@@ -80,6 +80,7 @@ __all__ = [
     "METHOD_BY_NAME",
     "NAME_PATTERNS",
     "NULL_FITS",
+    "REPLACEMENTS",
     "RESERVED_COMMANDS",
     "RESERVED_PLUGINS",
     "SUBSTITUTES",

@@ -6,7 +6,7 @@ The host's dispatch, the schema, the documents and the tests read this table.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Final, Literal, Optional
+from typing import Final, Literal, Optional, Union
 
 import msgspec
 
@@ -293,6 +293,12 @@ SUBSTITUTES: Final = MappingProxyType(
     {"response": Message, "usage": Usage, "finish_reason": str, "result": ToolResult}
 )
 """The shape of each field that `substitute` may name. A bare string is a result's content."""
+
+REPLACEMENTS: Final = MappingProxyType({"messages": list[Union[Message, tuple[int, int]]]})
+"""The shape of each field of which `replace` takes more than the payload has.
+
+A pair `[from, to]` among messages keeps those of the payload, counted from 0, without `to`.
+"""
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:

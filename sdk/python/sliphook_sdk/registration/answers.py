@@ -48,7 +48,7 @@ def replace(
     *,
     model: str | None = None,
     route: ModelRoute | Mapping[str, Any] | None = None,
-    messages: Sequence[Message | Mapping[str, Any]] | None = None,
+    messages: Sequence[Message | Mapping[str, Any] | tuple[int, int]] | None = None,
     tools: Sequence[ModelTool | Mapping[str, Any]] | None = None,
 ) -> Answer[Literal["replace(model, route, messages, tools)"]]: ...
 
