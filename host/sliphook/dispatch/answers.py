@@ -189,9 +189,7 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
     return typed
 
 
-def with_kept(
-    given: Sequence[Message | tuple[int, int]], old: Sequence[Message]
-) -> list[Message]:
+def with_kept(given: Sequence[Message | tuple[int, int]], old: Sequence[Message]) -> list[Message]:
     """The messages of an answer, with those that it keeps in the place of each pair.
 
     Raises:
