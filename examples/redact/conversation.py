@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_not
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,12 +23,15 @@ def changed(value: Any, change: Change) -> Any:
         new = change(value)
         return value if new is None else new
     if isinstance(value, list):
-        items = [changed(item, change) for item in value]
-        return items if any(map(is_not, items, value)) else value
+        old = cast("list[Any]", value)
+        new = [changed(item, change) for item in old]
+        return new if any(map(is_not, new, old)) else old
     if isinstance(value, dict):
-        names, items = changed(list(value), change), changed(list(value.values()), change)
-        same = not any(map(is_not, [*names, *items], [*value, *value.values()]))
-        return value if same else dict(zip(names, items))  # noqa: B905, which 3.9 does not know
+        pairs = cast("dict[str, Any]", value)
+        flat = [*pairs, *pairs.values()]
+        new = changed(flat, change)
+        half = len(pairs)
+        return pairs if new is flat else {new[at]: new[half + at] for at in range(half)}
     return value
 
 

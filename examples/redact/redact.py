@@ -15,7 +15,21 @@ from kinds import Kinds
 from vault import UnknownPlaceholder, Vault, named_values
 
 from sliphook_sdk import Context, LifeContext, Plugin, context, deny, replace
+from sliphook_sdk.protocol.answers import (
+    PostToolCallReplacement,
+    PreLlmCallReplacement,
+    PreToolCallReplacement,
+    SessionStartAnswer,
+    UserPromptSubmitReplacement,
+)
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES
+from sliphook_sdk.protocol.payloads import (
+    PostToolCall,
+    PreLlmCall,
+    PreToolCall,
+    SessionStart,
+    UserPromptSubmit,
+)
 
 TAKE_NO_OTHER_PROMPT = ("claude-code", "codex", "gemini", "copilot", "cursor")
 """Agents of others, by their `platform`: what a person types there goes to the model as it is."""
@@ -70,17 +84,19 @@ plugin = Plugin(
 
 
 @plugin.on_start
-def start(*, ctx: LifeContext) -> None:
+def start(*, ctx: LifeContext[Settings]) -> None:
     rules.read(ctx.config, ctx.data_dir)
 
 
 @plugin.hook("session_start")
-def explain(session):
+def explain(session: SessionStart) -> SessionStartAnswer:
     return context(FOR_THE_MODEL)
 
 
 @plugin.hook("user_prompt_submit", replaces=True, timeout_s=30, priority=LAST)
-def prompt(prompt, *, ctx: Context):
+def prompt(
+    prompt: UserPromptSubmit, *, ctx: Context[Settings]
+) -> UserPromptSubmitReplacement | None:
     new = plugin.sessions[ctx.session_id].redacted(prompt.text)
     if new is None:
         return None
@@ -97,12 +113,12 @@ def prompt(prompt, *, ctx: Context):
     timeout_s=30,
     priority=LAST,
 )
-def to_the_model(call, *, ctx: Context):
+def to_the_model(call: PreLlmCall, *, ctx: Context[Settings]) -> PreLlmCallReplacement | None:
     if call.messages is None:
         return deny("the conversation is too long to be looked through; begin a new one")
     vault = plugin.sessions[ctx.session_id]
 
-    def redacted(text: str):
+    def redacted(text: str) -> str | None:
         ctx.raise_if_cancelled()
         return vault.redacted(text)
 
@@ -120,7 +136,7 @@ def to_the_model(call, *, ctx: Context):
 
 
 @plugin.hook("pre_tool_call", replaces=True, on_failure="closed", timeout_s=30, priority=LAST)
-def to_the_tool(call, *, ctx: Context):
+def to_the_tool(call: PreToolCall, *, ctx: Context[Settings]) -> PreToolCallReplacement | None:
     vault = plugin.sessions[ctx.session_id]
     try:
         arguments = changed(call.arguments, vault.put_back)
@@ -134,7 +150,7 @@ def to_the_tool(call, *, ctx: Context):
 
 
 @plugin.hook("post_tool_call", replaces=True, timeout_s=30, priority=LAST)
-def from_the_tool(call, *, ctx: Context):
+def from_the_tool(call: PostToolCall, *, ctx: Context[Settings]) -> PostToolCallReplacement | None:
     if call.result is None:
         return None
     result = changed_result(call.result, plugin.sessions[ctx.session_id].redacted)
@@ -142,7 +158,7 @@ def from_the_tool(call, *, ctx: Context):
 
 
 @plugin.command(name="redacted", description="Show which placeholders there are.")
-def redacted(text: str, *, ctx: Context) -> str:
+def redacted(text: str, *, ctx: Context[Settings]) -> str:
     placeholders = sorted(plugin.sessions[ctx.session_id].secrets)
     return "\n".join(placeholders) or "No secret was found in this session."
 

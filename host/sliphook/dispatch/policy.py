@@ -14,7 +14,7 @@ import msgspec
 
 from sliphook.plugin.model_servers import ModelServers, RouteRefused, allowed_route
 from sliphook.plugin.route import Route
-from sliphook_sdk.protocol import Decision, Entry, ModelRoute, Payload
+from sliphook_sdk.protocol import Decision, Entry, Message, ModelRoute, Payload
 
 from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer, with_kept
 from .audience import Audience, Subscriber, first_match
@@ -204,7 +204,7 @@ class _Merge:
             answer = read_answer(result.raw)
             replaced, substituted = check_answer(self.entry, answer, replacing=replacing)
             if "messages" in replaced:
-                old = getattr(self.payload, "messages", None) or []
+                old: list[Message] = getattr(self.payload, "messages", None) or []
                 replaced["messages"] = with_kept(replaced["messages"], old)
             if "route" in replaced:
                 self._route(subscriber, replaced)
