@@ -20,7 +20,7 @@ string() { # string NAME: the first string of that name in $line; its \" and \\ 
 }
 
 gate() { # gate FOLDER: run the tests, and answer the request $id when they have ended
-  trap 'kill "$tests"; wait "$tests"; refuse -32800 "request cancelled"; exit' TERM
+  trap 'kill "$tests"; wait "$tests"; refuse -32800 "request cancelled"; exit 0' TERM
   timeout -k 1 580 make -C "$1" test >&2 &
   tests=$!
   if wait "$tests"; then
@@ -34,8 +34,12 @@ while IFS= read -r line; do
   case $line in
     '{"jsonrpc":"2.0","id":'*) ;; # a request: goes on below
     '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":'*)
-      id=${line##*:}
-      eval "kill \$gate_${id%%\}*}" 2>/dev/null
+      id=${line##*:} id=${id%%\}*}
+      eval "job=\${gate_$id:-}"
+      if [ -n "$job" ] && kill "$job" 2>/dev/null; then
+        wait "$job"
+        [ $? != 143 ] || refuse -32800 'request cancelled' # it had not set its trap yet
+      fi
       continue
       ;;
     '{"jsonrpc":"2.0","method":"exit"'*) exit 0 ;;

@@ -178,3 +178,22 @@ async def test_an_interrupt_ends_the_tests_of_the_gate(tmp_path: Path) -> None:
                 assert await turn.stop() is not None
         # the child that had left the group of `timeout`
         await until(lambda: not any(map(lives, pids(tmp_path))))
+
+
+@needs_gate
+@each_shell
+def test_a_cancel_right_behind_its_request_is_answered_once(shell: str, tmp_path: Path) -> None:
+    project(tmp_path, "sleep 1000")
+    stop = '{"jsonrpc":"2.0","id":@,"method":"hook/stop","params":{"seq":1,"cwd":"%s"}}' % tmp_path
+    cancel = '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":@}}'
+    both = f"{stop}\n{cancel}\n"
+    exit_now = '{"jsonrpc":"2.0","method":"exit","params":{}}\n'
+    command = [shell, *(["sh"] if shell == "busybox" else []), str(GATE)]
+    given = "".join(both.replace("@", str(id)) for id in range(1, 9)) + exit_now
+    done = subprocess.run(
+        command, input=given, capture_output=True, text=True, timeout=WAIT_S, check=True
+    )
+    answers = [json.loads(text) for text in done.stdout.splitlines()]
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [
+        (id, -32800) for id in range(1, 9)
+    ]
