@@ -100,6 +100,7 @@ async def switch_local_llm(model: str, *, ctx: AsyncContext[Settings]) -> str:
     """
     if model not in server.models:
         raise ToolError(f"there is no model {model}; there are {', '.join(server.models.names)}")
+    server.call_ended(ctx.turn_id or "")  # the model has asked for this, so it has answered
     try:
         await _serve(model, ctx)
     except NotServed as exc:
@@ -126,8 +127,8 @@ async def turn_ended(turn: TurnEnd) -> None:
 
 @plugin.on("session_end")
 async def session_ended(session: SessionEnd) -> None:
-    if session.reason != "reset":  # after /new the conversation goes on, with the same model
-        await server.leave(session.session_id)
+    # after /new there is another session at once
+    await server.leave(session.session_id, goes_on=session.reason == "reset")
 
 
 @plugin.on_shutdown

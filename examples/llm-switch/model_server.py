@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -22,6 +24,11 @@ TAIL_BYTES = 400
 """An alert for the user has one line, of 600 characters."""
 
 
+LINUX = sys.platform == "linux"
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
+
+
 class NotServed(Exception):
     """Why a model is not served, for the user.
 
@@ -37,8 +44,8 @@ class NotServed(Exception):
 class ModelServer:
     """A server's process, from its start until it is gone.
 
-    It stays in the plugin's process group, and the host ends that with the plugin, even after
-    `kill -9`.
+    It stays in the plugin's process group, which the host ends with the plugin, also after
+    `kill -9`; on Linux the system does so too.
 
     Args:
         name: the model.
@@ -60,6 +67,7 @@ class ModelServer:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[lock.fileno()],
+                preexec_fn=_end_with_the_plugin if LINUX else None,  # noqa: PLW1509 - one system call
             )
         except (OSError, ValueError) as exc:
             raise NotServed(f"the server of {name} cannot be started: {exc}") from None
@@ -105,6 +113,11 @@ class ModelServer:
                 return True
             await asyncio.sleep(STEP_S)
         return False
+
+
+def _end_with_the_plugin() -> None:
+    """For the new process: the system kills it when this thread ends, the main one."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 async def is_healthy(port: int) -> bool | None:

@@ -92,10 +92,10 @@ class OneServer:
         """One attempt of a model call is over."""
         self._calls.discard(call)
 
-    async def leave(self, session_id: str) -> None:
-        """A conversation is over; the server ends with the last one."""
+    async def leave(self, session_id: str, *, goes_on: bool) -> None:
+        """A session is over; the server ends with the last one, unless its conversation goes on."""
         self._sessions.discard(session_id)
-        if not self._sessions:
+        if not self._sessions and not goes_on:
             await self.stop()
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
@@ -146,6 +146,9 @@ class OneServer:
         own = self._own
         if own is None:
             other = self._record()
+            if other.plugin_pid == os.getpid():
+                why = f"what the server of {other.model} has started still runs; if its binary is a"
+                raise NotServed(f"{why} script, let that exec the server")
             if (other.model, other.port) != (name, port):
                 return f"{other.model} is served for another agent, process {other.plugin_pid}"
         elif not own.is_of_use():

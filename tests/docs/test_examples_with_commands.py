@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from tests.stubborn import lives, needs_proc, pids, stubborn
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
 def project(folder: Path, recipe: str) -> None:
@@ -54,36 +52,3 @@ async def test_an_interrupt_ends_the_tests(tmp_path: Path) -> None:
                 await until(lambda: len(pids(tmp_path)) == 2)
                 session.interrupt("user_stop")
             await until(lambda: not any(map(lives, pids(tmp_path))))
-
-
-def git(folder: Path, *args: str) -> str:
-    command = ["git", "-C", str(folder), *args]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True
-    ).stdout
-
-
-@needs_git
-async def test_what_a_turn_has_changed_is_committed(tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet", "--initial-branch=main")
-    git(tmp_path, "config", "user.name", "Ada")
-    git(tmp_path, "config", "user.email", "ada@example.org")
-    with trio.fail_after(WAIT_S):
-        async with (
-            PluginHost([EXAMPLES / "auto_commit.py"]) as host,
-            host.session(cwd=tmp_path) as session,
-        ):
-            (tmp_path / "notes").write_text("one\n")
-            async with session.turn("hello") as turn:
-                prompt = await turn.submit()
-                (told,) = prompt.context
-                assert told.text == (
-                    "git status --short --branch:\n## No commits yet on main\n?? notes\n"
-                )
-                turn.finish("completed")
-            await until(lambda: "agent: " in git(tmp_path, "log", "--all", "--format=%s"))
-            (tmp_path / "notes").write_text("two\n")
-            async with session.turn("and more") as turn:
-                session.interrupt("user_stop")
-    assert git(tmp_path, "log", "--format=%s") == "agent: a turn\n"
-    assert git(tmp_path, "status", "--porcelain") == " M notes\n"

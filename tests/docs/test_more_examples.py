@@ -48,8 +48,6 @@ WITH_SDK = (
     "remind.py",
     "clipboard.py",
     "gate.py",
-    "auto_commit.py",
-    "llm_switch.py",
 )
 
 Built = Callable[[str], Path]

@@ -184,9 +184,9 @@ async def test_an_interrupt_ends_the_tests_of_the_gate(tmp_path: Path) -> None:
 @each_shell
 def test_a_cancel_right_behind_its_request_is_answered_once(shell: str, tmp_path: Path) -> None:
     project(tmp_path, "sleep 1000")
-    stop = '{"jsonrpc":"2.0","id":@,"method":"hook/stop","params":{"seq":1,"cwd":"%s"}}' % tmp_path
+    stop = '{"jsonrpc":"2.0","id":@,"method":"hook/stop","params":{"seq":1,"cwd":"CWD"}}'
     cancel = '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":@}}'
-    both = f"{stop}\n{cancel}\n"
+    both = f"{stop}\n{cancel}\n".replace("CWD", str(tmp_path))
     exit_now = '{"jsonrpc":"2.0","method":"exit","params":{}}\n'
     command = [shell, *(["sh"] if shell == "busybox" else []), str(GATE)]
     given = "".join(both.replace("@", str(id)) for id in range(1, 9)) + exit_now

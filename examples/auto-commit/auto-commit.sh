@@ -40,13 +40,18 @@ run() { # run ARGUMENTS: git, as soon as no other git has the index; what it say
     [ "$status" != 0 ] || return 0
     case $said in *index.lock*) sleep 0.3 ;; *) break ;; esac
   done
-  tell "nothing is committed in $PWD, since git $1 failed: ${said:-it ended with status $status}"
+  case $said in *index.lock*) said='another git is at work there, or has left its index.lock behind' ;; esac
   return 1
 }
 
+complain() { # complain COMMAND: why git has failed
+  tell "nothing is committed in $PWD, since git $1 failed: ${said:-it ended with status $status}"
+}
+
 unfinished() { # unfinished: whether a merge or the like is under way, or conflicts are left
+  git_dir=$(git rev-parse --absolute-git-dir)
   for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG sequencer rebase-merge rebase-apply; do
-    [ ! -e "$(git rev-parse --git-path "$name")" ] || return 0
+    [ ! -e "$git_dir/$name" ] || return 0
   done
   [ -n "$(git ls-files --unmerged | head -n 1)" ]
 }
@@ -61,15 +66,18 @@ commit() { # commit SUBJECT: what has changed in this folder
     log "a merge, a rebase or the like is under way in $PWD: nothing is committed"
     return
   fi
-  run add --all -- . || return
+  run add --all -- . || { complain add && return; }
   git diff --cached --quiet -- . && return
   if ! { git var GIT_AUTHOR_IDENT && git var GIT_COMMITTER_IDENT; } >"$output" 2>&1; then
     tell "nothing is committed in $PWD, since git does not know who you are: \
 git config --global user.name NAME, and user.email ADDRESS"
     return
   fi
-  run commit --quiet --cleanup=whitespace --message="$1" --only -- . &&
+  if run commit --quiet --cleanup=whitespace --message="$1" --only -- .; then
     log "committed $(git rev-parse --short HEAD) in $PWD: $1"
+  elif ! git diff --cached --quiet -- .; then # else another agent has just committed it
+    complain commit
+  fi
 }
 
 stopped() { # stopped: commit, and answer the request $id when that is done
