@@ -8,8 +8,10 @@ manifest='{"protocol_version":1,"name":"auto-commit","version":"1.0.0",'\
 
 # The first line with text, 72 characters of it. What is no text and all white space becomes one
 # space. What makes a heading or a list goes, and so does what `git rebase --autosquash` obeys.
-subject='.params.last_assistant_message // "" | split("\n")
-  | map(gsub("[\\p{C}\\p{Z}]+"; " ") | sub("^([-#*> ]|(fixup|squash|amend)!)+"; "") | sub(" +$"; ""))
+# The rest is cut off first: gsub of jq 1.6 takes minutes for a long text.
+subject='.params.last_assistant_message // "" | split("\n")[:50] | map(.[:400])
+  | map(gsub("[\\p{C}\\p{Z}]+"; " ") | sub(" $"; ""))
+  | map(sub("^([-#*> ]|(fixup|squash|amend)!)+"; ""))
   | map(select(. != ""))[0] // "Changes of the agent"
   | if length > 72 then .[:71] + "…" else . end'
 
@@ -35,22 +37,25 @@ run() { # run ARGUMENTS: git, as soon as no other git has the index; what it say
     timeout -k 1 100 git "$@" >"$output" 2>&1 &
     running=$!
     wait "$running"
-    status=$?
+    status=$? running=
     said=$(tail -c 400 "$output")
     [ "$status" != 0 ] || return 0
     case $said in *index.lock*) sleep 0.3 ;; *) break ;; esac
   done
-  case $said in *index.lock*) said='another git is at work there, or has left its index.lock behind' ;; esac
   return 1
 }
 
 complain() { # complain COMMAND: why git has failed
+  case $said in
+    *index.lock*) said='another git is at work there, or has left its index.lock behind' ;;
+  esac
   tell "nothing is committed in $PWD, since git $1 failed: ${said:-it ended with status $status}"
 }
 
 unfinished() { # unfinished: whether a merge or the like is under way, or conflicts are left
   git_dir=$(git rev-parse --absolute-git-dir)
-  for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG sequencer rebase-merge rebase-apply; do
+  for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG sequencer rebase-merge \
+    rebase-apply; do
     [ ! -e "$git_dir/$name" ] || return 0
   done
   [ -n "$(git ls-files --unmerged | head -n 1)" ]
@@ -59,7 +64,10 @@ unfinished() { # unfinished: whether a merge or the like is under way, or confli
 commit() { # commit SUBJECT: what has changed in this folder
   case $(LC_ALL=C git rev-parse --is-inside-work-tree 2>&1) in
     true) ;;
-    *dubious*) tell "nothing is committed in $PWD: git does not trust its owner, see git status" && return ;;
+    *dubious*)
+      tell "nothing is committed in $PWD: git does not trust its owner, see git status"
+      return
+      ;;
     *) return ;; # outside of a repository
   esac
   if unfinished; then
@@ -80,12 +88,19 @@ git config --global user.name NAME, and user.email ADDRESS"
   fi
 }
 
+cancelled() { # cancelled: end git, and answer the request $id
+  [ -z "$running" ] || { kill "$running" && wait "$running"; }
+  refuse -32800 'request cancelled'
+  exit 0
+}
+
 stopped() { # stopped: commit, and answer the request $id when that is done
   running= output=
-  trap '[ -z "$running" ] || { kill "$running"; wait "$running"; }; refuse -32800 "request cancelled"; exit 0' TERM
+  trap cancelled TERM
   trap 'rm -f "$output"' EXIT
   output=$(mktemp)
-  folder=$(printf '%s\n' "$line" | jq -r '.params.cwd // ""')
+  # with a slash, since $(…) takes line feeds from the end
+  folder=$(printf '%s\n' "$line" | jq -j '.params.cwd | select(.) + "/"')
   message=$(printf '%s\n' "$line" | jq -r "$subject")
   [ -z "$folder" ] || ! cd -- "$folder" || commit "$message"
   answer null

@@ -143,6 +143,8 @@ async def test_the_subject_is_the_first_line_of_what_the_model_said(
         "%s%n \\n \\": "%s%n \\n \\",
         "é" * 73: "é" * 71 + "…",
         "😀" * 72: "😀" * 72,
+        "word " * 100_000: "word " * 14 + "w…",
+        "\n" * 100_000: "Changes of the agent",
         " \n*** \n": "Changes of the agent",
         None: "Changes of the agent",
     }
@@ -154,7 +156,7 @@ async def test_the_subject_is_the_first_line_of_what_the_model_said(
                 continue
             assert subjects(work)[0] == subject
             assert git(work, "log", "-1", "--format=%b").strip() == ""
-    assert len(subjects(work)) == 12
+    assert len(subjects(work)) == 14
     assert here.alerts == []
     assert os.listdir(work) == ["notes", ".git"] or os.listdir(work) == [".git", "notes"]
 
@@ -261,9 +263,11 @@ async def test_nothing_is_committed(work: Path, state: Callable[[Path], None]) -
 
 async def test_folders_that_are_no_work_tree(work: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--bare", "bare")
+    (work / "notes").write_text("two\n")
     async with agent() as here:
-        for cwd in (tmp_path, work / ".git", tmp_path / "bare", tmp_path / "gone"):
-            async with here.host.session(cwd=cwd) as session:
+        (tmp_path / "work\n").mkdir()
+        for cwd in ("", "work\n", "work/.git", "bare", "gone"):
+            async with here.host.session(cwd=tmp_path / cwd) as session:
                 await here.stops(session)
     assert here.alerts == []
     assert subjects(work) == ["first"]
