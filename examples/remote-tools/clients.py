@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Optional, Union
+from typing import Annotated, Any, Optional, Union
 
 import msgspec
 from msgspec import Meta
@@ -14,9 +14,6 @@ from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.exceptions import ConnectionClosed
 
 import sliphook_sdk as sdk
-
-if TYPE_CHECKING:
-    from sliphook_sdk.runtime.host import AsyncHost
 
 MOST_CLIENTS = 16
 MOST_TOOLS = 32  # of one client; the host takes 512 of a plugin
@@ -149,7 +146,7 @@ class Client:
 class Clients:
     """All that have logged in, by name, and the connections that have not yet."""
 
-    def __init__(self, token: str, host: AsyncHost) -> None:
+    def __init__(self, token: str, host: sdk.AsyncHost) -> None:
         self._token = token.encode()
         self._host = host
         self._by_name: dict[str, Client] = {}

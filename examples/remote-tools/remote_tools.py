@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -101,6 +102,7 @@ doors: list[Door] = []
 
 @plugin.on_start
 async def start(*, ctx: sdk.LifeContext) -> sdk.Disabled | None:
+    logging.getLogger("websockets").setLevel(logging.WARNING)  # else it says all that we say too
     token = os.environ.get("REMOTE_TOOLS_TOKEN", "")
     if len(token) < SHORTEST_TOKEN:
         return sdk.disabled(

@@ -11,9 +11,11 @@ from typing import Annotated, Any, get_args, get_origin
 import sliphook_sdk
 from sliphook_sdk import (
     AsyncContext,
+    AsyncHost,
     CommandResult,
     Context,
     EnvWant,
+    Host,
     Image,
     ModelRoute,
     Plugin,
@@ -22,7 +24,6 @@ from sliphook_sdk import (
     testing,
 )
 from sliphook_sdk.protocol import AskResult, SubmitResult
-from sliphook_sdk.runtime.host import AsyncHost, Host
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "sdk" / "python" / "README.md"

@@ -35,18 +35,21 @@ from .registration.images import Image
 from .registration.life import Disabled, disabled
 from .registration.tools import Tool
 from .runtime.contexts import AsyncContext, Context
+from .runtime.host import AsyncHost, Host
 from .runtime.plugin_context import LifeContext
 
 __all__ = [
     "Answer",
     "AnswerError",
     "AsyncContext",
+    "AsyncHost",
     "Cancelled",
     "CommandError",
     "CommandResult",
     "Context",
     "Disabled",
     "EnvWant",
+    "Host",
     "HostRefused",
     "Image",
     "LifeContext",
