@@ -32,6 +32,7 @@ TOKEN = "0123456789abcdef"
 URL = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
 TITLE = {"name": "title", "description": "A page's title.", "input_schema": URL}
 HANG = {"name": "hang"}
+NOTHING: dict[str, Any] = {}
 
 
 class Client:
@@ -268,7 +269,7 @@ async def test_an_interrupt_is_of_one_session(tmp_path: Path) -> None:
             nursery.start_soon(call)
             its = (await client.hear())["call_id"]
             async with here.session.turn("hello") as own, trio.open_nursery() as calls:
-                calls.start_soon(own.call_tool, "hang", {})
+                calls.start_soon(own.call_tool, "hang", NOTHING)
                 called = await client.hear()
                 here.session.interrupt("user_stop", "stop_command")
             over: dict[str, Any] = {
