@@ -158,8 +158,8 @@ class Clients:
         client = await self._log_in(socket)
         if client is None:
             return
-        self._host.log("info", f"{client.name} has logged in")
         try:
+            await self._add(client)
             async for text in socket:
                 try:
                     await self._take(client, said.decode(text))
@@ -174,8 +174,8 @@ class Clients:
                     del self._by_name[client.name]
                     with suppress(sdk.HostRefused, sdk.NotConnected):  # the agent is ending
                         await self._tell_host()
-            why = f"{socket.close_code} {socket.close_reason or ''}".strip()
-            self._host.log("info", f"{client.name} has gone: {why}")
+            how = {"code": socket.close_code, "reason": socket.close_reason}
+            self._host.log("info", f"{client.name} has gone", **how)
 
     async def _log_in(self, socket: ServerConnection) -> Client | None:
         if self._strangers >= MOST_CLIENTS:
@@ -186,7 +186,7 @@ class Clients:
             hello = said.decode(await asyncio.wait_for(socket.recv(), LOGIN_S))
         except ConnectionClosed:
             return None
-        except (TimeoutError, msgspec.MsgspecError, RecursionError):
+        except (asyncio.TimeoutError, msgspec.MsgspecError, RecursionError):
             hello = None
         finally:
             self._strangers -= 1
@@ -197,10 +197,10 @@ class Clients:
         elif len(self._by_name) >= MOST_CLIENTS and hello.name not in self._by_name:
             await socket.close(LATER, "too many clients")
         else:
-            return await self._add(Client(socket, hello.name))
+            return Client(socket, hello.name)
         return None
 
-    async def _add(self, client: Client) -> Client:
+    async def _add(self, client: Client) -> None:
         """Add a client; an older one of its name is most often a lost connection of its own."""
         older = self._by_name.get(client.name)
         self._by_name[client.name] = client
@@ -210,7 +210,7 @@ class Clients:
                 await self._tell_host()
             await older.socket.close(GO_AWAY, f"another client has logged in as {client.name}")
         client.send("agent:welcome", name=client.name)
-        return client
+        self._host.log("info", f"{client.name} has logged in")
 
     async def _take(self, client: Client, message: Any) -> None:
         if isinstance(message, Offers):
