@@ -434,7 +434,7 @@ export interface PreToolCall extends Payload {
   origin: string;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number | null;
-  /** the arguments */
+  /** the arguments, by the names of that tool */
   arguments: Record<string, any>;
 }
 
@@ -452,7 +452,7 @@ export interface PostToolCall extends Payload {
   origin: string;
   /** the tool did begin to run */
   started: boolean;
-  /** how it ended */
+  /** how it ended; whether a command that failed is an `error` is up to the agent */
   status: "ok" | "error" | "denied" | "cancelled" | "timed_out";
   /** its plugin was told to stop it and it had not ended yet, so it may still act; a `notification` with `late_end` follows. The agent's own tools are never so */
   still_running?: boolean | null;
@@ -462,7 +462,7 @@ export interface PostToolCall extends Payload {
   substituted_by: string | null;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number | null;
-  /** the arguments */
+  /** the arguments, by the names of that tool */
   arguments: Record<string, any>;
   /** what came back; null if the call was cancelled */
   result: ToolResult | null;

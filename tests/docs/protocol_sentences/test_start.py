@@ -175,7 +175,8 @@ async def test_a_manifest_that_fails() -> None:
 
 @says(
     '`mode`: with `"event"` on a hook the plugin is *told* of it: it gets a notification'
-    " `event/NAME` with the final payload, after all plugins that were asked have answered.",
+    " `event/NAME` with the final payload, after all who were asked have answered, and before the"
+    " agent goes on.",
     "A hook is also sent as `event/NAME`, with the same params but `timeout_s`, to a subscription"
     " with the mode `event`, and after an interrupt, when plugins are told of hooks and not asked:",
     "A hook is sent as the request `hook/NAME`, an event as the notification `event/NAME`.",
@@ -187,10 +188,19 @@ async def test_to_be_told_of_a_hook() -> None:
         subscriptions=[{"event": "pre_tool_call", "replaces": True}],
         answers={"hook/pre_tool_call": {"replace": {"arguments": {"n": 2}}}},
     )
-    told = Wire("told", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])
+    told = Wire(
+        "told",
+        subscriptions=[
+            {"event": "pre_tool_call", "mode": "event"},
+            {"event": "post_tool_call", "mode": "event"},
+            {"event": "stop"},
+        ],
+    )
     async with turn_of(told, changes) as (turn, _):
         await turn.call_tool("shell", {"n": 1}, run=own)
-        await told.hears("event/pre_tool_call")
+        await turn.stop()
+        heard_of = ["event/pre_tool_call", "event/post_tool_call", "hook/stop"]
+        assert [one for one in told.methods() if one in heard_of] == heard_of
     (asked,), (heard,) = changes.params("hook/pre_tool_call"), told.params("event/pre_tool_call")
     assert asked.pop("timeout_s") <= 5
     assert heard.pop("arguments") == {"n": 2}

@@ -29,7 +29,9 @@ class PluginInfo(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Annotated[
         str, doc("a folder that is the plugin's own", "/home/ada/.local/share/sliphook/data/guard")
     ]
-    config: Annotated[dict[str, Any], doc("the user's settings for it", {})]
+    config: Annotated[
+        dict[str, Any], doc("the user's settings for it, for the life of the process", {})
+    ]
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -106,7 +106,9 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
     tool_kind: OfKind = None
     origin: ToolOrigin
     timeout_s: TimeoutLeft = msgspec.UNSET
-    arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
+    arguments: Annotated[
+        dict[str, Any], doc("the arguments, by the names of that tool", {"command": "ls"})
+    ]
 
 
 class PostToolCall(Payload, frozen=True, kw_only=True):
@@ -121,7 +123,8 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     origin: ToolOrigin
     started: Annotated[bool, doc("the tool did begin to run", True)]
     status: Annotated[
-        Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")
+        Literal["ok", "error", "denied", "cancelled", "timed_out"],
+        doc("how it ended; whether a command that failed is an `error` is up to the agent", "ok"),
     ]
     still_running: Annotated[
         Optional[bool],
@@ -134,7 +137,9 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     duration_ms: Annotated[Optional[float], doc("how long the tool ran", 12.5)]
     substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the tool")]
     timeout_s: TimeoutLeft = msgspec.UNSET
-    arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
+    arguments: Annotated[
+        dict[str, Any], doc("the arguments, by the names of that tool", {"command": "ls"})
+    ]
     result: Annotated[
         Optional[ToolResult],
         doc(

@@ -1,0 +1,1 @@
+"""A policy for tool calls, and what it says to one."""
