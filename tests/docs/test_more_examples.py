@@ -44,7 +44,6 @@ WITHOUT_SDK = {
 WITH_SDK = (
     "guard.py",
     "weather.py",
-    "journal.py",
     "remind.py",
     "clipboard.py",
     "gate.py",

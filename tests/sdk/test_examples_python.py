@@ -74,34 +74,6 @@ def test_the_weather_is_made_up(example: Callable[[str], Child]) -> None:
     finish(child)
 
 
-def test_the_journal_has_a_line_for_each_session(example: Callable[[str], Child]) -> None:
-    child = example("journal.py")
-    events = [subscription["event"] for subscription in child.initialize()["subscriptions"]]
-    assert events == ["post_tool_call", "turn_end", "session_end"]
-    child.notify("event/post_tool_call", payload("post_tool_call"))
-    child.notify("event/post_tool_call", payload("post_tool_call", status="error"))
-    child.notify("event/turn_end", payload("turn_end", interrupt_count=1))
-    child.notify("event/session_end", payload("session_end"))
-    log = child.said("host/log")
-    assert (log["message"], log["fields"]) == (
-        "a turn ended: completed",
-        {"turn_id": "t-1", "model_calls": 2},
-    )
-    finish(child)
-    lines = (child.data_dir / "journal.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == [
-        {
-            "session": "s-1",
-            "ended": "2026-01-01T00:00:00.000Z",
-            "reason": "exit",
-            "turns": 3,
-            "tools": 2,
-            "failed": 1,
-            "interrupts": 1,
-        }
-    ]
-
-
 def test_a_reminder_is_a_message_for_the_model(example: Callable[[str], Child]) -> None:
     child = example("remind.py")
     assert child.initialize()["uses"] == ["submit"]
