@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // @ts-check
-/** A journal: writes what agents have used into a database, and shows it by /usage and as a page. */
+/** Writes what agents have used into a database, and shows it by /usage and as a page. */
 
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -57,7 +57,9 @@ plugin.onShutdown(() => store.close());
 
 plugin.on("session_start", (session) => store.write(["session", session]));
 
-plugin.on("session_end", (end) => store.write(["session", end], ["session_end", { ...end, ...end.usage }]));
+plugin.on("session_end", (end) =>
+  store.write(["session", end], ["session_end", { ...end, ...end.usage }]),
+);
 
 plugin.on("turn_start", (turn) => store.write(["session", turn], ["turn", turn]));
 
@@ -68,27 +70,37 @@ plugin.on("post_llm_call", (call, ctx) => {
   store.write(["session", call], ["model_call", { ...call, ...call.usage, cost }]);
 });
 
-plugin.on("llm_call_failed", (call) => store.write(["session", call], ["model_call", { ...call, failed: call.kind }]));
+plugin.on("llm_call_failed", (call) =>
+  store.write(["session", call], ["model_call", { ...call, failed: call.kind }]),
+);
 
 plugin.on("post_tool_call", (call) => store.write(["session", call], ["tool_call", call]));
 
-plugin.command("usage", { description: "Show what was used: /usage, /usage 30 (days)." }, async (text) => {
-  const days = daysIn(text);
-  await setImmediate(); // a command does not wait for the events before it: now they are written
-  return days ? usage(store.read(since(days)), days) : WRONG_DAYS;
-});
+plugin.command(
+  "usage",
+  { description: "Show what was used: /usage, /usage 30 (days)." },
+  async (text) => {
+    const days = daysIn(text);
+    await setImmediate(); // a command does not wait for the events before it: now they are written
+    return days ? usage(store.read(since(days)), days) : WRONG_DAYS;
+  },
+);
 
-plugin.command("usage-report", { description: "Write a page about what was used." }, async (text, ctx) => {
-  const days = daysIn(text);
-  if (!days) return WRONG_DAYS;
-  await setImmediate();
-  const path = join(ctx.dataDir, "usage.html");
-  // whole or not at all: another process may write it, too, and somebody reads it
-  const mine = `${path}.${process.pid}`;
-  await writeFile(mine, page(store.read(since(days)), days, new Date()), { mode: 0o600 });
-  await rename(mine, path);
-  return `Open ${path} in a browser.`;
-});
+plugin.command(
+  "usage-report",
+  { description: "Write a page about what was used." },
+  async (text, ctx) => {
+    const days = daysIn(text);
+    if (!days) return WRONG_DAYS;
+    await setImmediate();
+    const path = join(ctx.dataDir, "usage.html");
+    // whole or not at all: another process may write it, too, and somebody reads it
+    const mine = `${path}.${process.pid}`;
+    await writeFile(mine, page(store.read(since(days)), days, new Date()), { mode: 0o600 });
+    await rename(mine, path);
+    return `Open ${path} in a browser.`;
+  },
+);
 
 /** How many days a command is about; 0 if that is no number of days. @param {string} text */
 function daysIn(text) {

@@ -20,7 +20,8 @@ export class Store {
   /**
    * Nothing is opened before the first write.
    * @param {string} path
-   * @param {(level: "info" | "warning", message: string) => void} tell told when writing fails, and when it works again
+   * @param {(level: "info" | "warning", message: string) => void} tell
+   *   told when writing fails, and when it works again
    */
   constructor(path, tell) {
     this.#path = path;
@@ -33,23 +34,30 @@ export class Store {
    * @param {...[string, Record<string, any>]} rows each the name of a write, and an event's payload
    */
   write(...rows) {
-    for (const [write, payload] of rows) this.#waiting.push([write, WRITES[write].fields.map((name) => value(payload[name]))]);
+    for (const [write, payload] of rows)
+      this.#waiting.push([write, WRITES[write].fields.map((name) => value(payload[name]))]);
     const over = this.#waiting.length - MOST_WAITING;
     if (over > 0) this.#lost += this.#waiting.splice(0, over).length;
     this.#flush();
   }
 
-  /** What was used since a time, as `READS` has it; throws if the database cannot be read. @param {string} since */
+  /**
+   * What was used since a time, as `READS` has it; throws if the database cannot be read.
+   * @param {string} since
+   */
   read(since) {
     this.#flush();
     const database = this.#open();
-    return Object.fromEntries(Object.entries(READS).map(([name, sql]) => [name, database.prepare(sql).all({ since })]));
+    return Object.fromEntries(
+      Object.entries(READS).map(([name, sql]) => [name, database.prepare(sql).all({ since })]),
+    );
   }
 
   close() {
     this.#flush();
     clearInterval(this.#timer);
-    if (this.#waiting.length) this.#tell("info", `${this.#waiting.length} entries of the journal are lost`);
+    if (this.#waiting.length)
+      this.#tell("info", `${this.#waiting.length} entries of the journal are lost`);
     this.#database?.close();
   }
 
@@ -59,7 +67,8 @@ export class Store {
       const database = this.#open();
       database.exec("BEGIN IMMEDIATE"); // or two that have begun to read would wait for each other
       try {
-        for (const [write, values] of this.#waiting) database.prepare(WRITES[write].sql).run(...values);
+        for (const [write, values] of this.#waiting)
+          database.prepare(WRITES[write].sql).run(...values);
         database.exec("COMMIT");
       } catch (error) {
         if (database.inTransaction) database.exec("ROLLBACK"); // a full disk has ended it by itself
@@ -78,7 +87,8 @@ export class Store {
       const database = new Database(this.#path, { timeout: BUSY_MS });
       try {
         database.pragma("journal_mode = WAL"); // readers and a writer do not wait for each other
-        database.pragma("synchronous = NORMAL"); // a lost power supply may cost the last entries, not the file
+        database.pragma("synchronous = NORMAL"); // without power the last entries go, not the file
+        database.pragma("wal_autocheckpoint = 100"); // pages: else its log grows to 4 MB
         database.exec(SCHEMA);
       } catch (error) {
         database.close();

@@ -6,20 +6,45 @@ const MOST_CHARS = 40;
 /** @param {Record<string, any[]>} read as `READS` of schema.mjs has it @param {number} days */
 export function usage(read, days) {
   const [turns] = read.turns;
-  const lines = [`The last ${days === 1 ? "day" : `${days} days`}: ${many(turns.sessions, "session")}, ${many(turns.turns, "turn")}` +
-    `, ${turns.interrupted} interrupted, ${turns.failed} failed`];
-  lines.push("", ...table(["MODEL", "CALLS", "INPUT", "CACHED", "OUTPUT", "COST"], modelRows(read.models)));
-  lines.push("", ...table(["TOOL", "CALLS", "FAILED", "DENIED", "CANCELLED", "SECONDS"], read.tools.map((row) =>
-    [row.tool, row.calls, row.failed, row.denied, row.cancelled, seconds(row.ms)])));
+  const lines = [
+    `The last ${days === 1 ? "day" : `${days} days`}: ${many(turns.sessions, "session")}, ` +
+      `${many(turns.turns, "turn")}, ${turns.interrupted} interrupted, ${turns.failed} failed`,
+  ];
+  lines.push(
+    "",
+    ...table(["MODEL", "CALLS", "INPUT", "CACHED", "OUTPUT", "COST"], modelRows(read.models)),
+  );
+  lines.push(
+    "",
+    ...table(
+      ["TOOL", "CALLS", "FAILED", "DENIED", "CANCELLED", "SECONDS"],
+      read.tools.map((row) => [
+        row.tool,
+        row.calls,
+        row.failed,
+        row.denied,
+        row.cancelled,
+        seconds(row.ms),
+      ]),
+    ),
+  );
   const more = notes(read);
   return [...lines, ...(more.length ? ["", ...more] : [])].join("\n");
 }
 
 /** The rows of the models, with their sum at the end; null is what is not known. */
 export function modelRows(models) {
-  const rows = models.map((row) => [row.model, row.calls, row.input, row.cached, row.output, row.cost]);
+  const rows = models.map((row) => [
+    row.model,
+    row.calls,
+    row.input,
+    row.cached,
+    row.output,
+    row.cost,
+  ]);
   if (rows.length < 2) return rows;
-  const sum = (at) => rows.reduce((all, row) => (row[at] == null ? all : (all ?? 0) + row[at]), null);
+  const sum = (at) =>
+    rows.reduce((all, row) => (row[at] == null ? all : (all ?? 0) + row[at]), null);
   return [...rows, ["all", sum(1), sum(2), sum(3), sum(4), sum(5)]];
 }
 
@@ -29,16 +54,20 @@ export function notes(read) {
   const failures = read.failures.map((row) => `${row.calls} ${printable(row.kind)}`);
   const [{ calls }] = read.unheard;
   return [
-    ...(unpriced.length ? [`Not in the cost, as they have no price or no tokens: ${some(unpriced)}.`] : []),
+    ...(unpriced.length
+      ? [`Not in the cost, as they have no price or no tokens: ${some(unpriced)}.`]
+      : []),
     ...(failures.length ? [`Attempts of model calls that failed: ${some(failures)}.`] : []),
-    ...(calls ? [`The journal was away in ${many(calls, "model call")}, which are not in these numbers.`] : []),
+    ...(calls
+      ? [`The journal was away in ${many(calls, "model call")}, which are not in these numbers.`]
+      : []),
   ];
 }
 
 /** Of milliseconds, with a tenth. */
 export const seconds = (ms) => (ms === null ? null : Math.round(ms / 100) / 10);
 
-/** Numbers for people: whole ones with thousands, others with what is left of a cent. @param {any} value */
+/** Numbers for people: whole ones with thousands, others with parts of a cent. */
 export function shown(value) {
   if (value === null) return "-";
   if (typeof value !== "number") return printable(value);
@@ -57,13 +86,17 @@ export function many(count, what) {
 }
 
 function some(texts) {
-  return texts.length > 5 ? `${texts.slice(0, 5).join(", ")} and ${texts.length - 5} more` : texts.join(", ");
+  return texts.length > 5
+    ? `${texts.slice(0, 5).join(", ")} and ${texts.length - 5} more`
+    : texts.join(", ");
 }
 
 function table(heads, rows) {
   if (!rows.length) return [`${heads[0]}: none`];
   const cells = [heads, ...rows.slice(0, MOST_ROWS).map((row) => row.map(shown))];
   const widths = heads.map((_, at) => Math.max(...cells.map((row) => row[at].length)));
-  const lines = cells.map((row) => row.map((cell, at) => (at ? cell.padStart(widths[at]) : cell.padEnd(widths[at]))).join("  "));
+  const lines = cells.map((row) =>
+    row.map((cell, at) => (at ? cell.padStart(widths[at]) : cell.padEnd(widths[at]))).join("  "),
+  );
   return rows.length > MOST_ROWS ? [...lines, `and ${rows.length - MOST_ROWS} more`] : lines;
 }
