@@ -22,6 +22,7 @@ PAGES: Final = [
     path
     for pattern in ("*.md", "docs/*.md", "examples/**/*.md", "sdk/*/*.md")
     for path in sorted(ROOT.glob(pattern))
+    if "node_modules" not in path.parts
 ]
 UNWANTED: Final = re.compile(
     r"\b(whoever|whomever|nobody|somebody|be it|sees to it)\b",
