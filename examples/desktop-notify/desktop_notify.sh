@@ -13,7 +13,7 @@ manifest='{"protocol_version":1,"name":"desktop-notify","version":"1.0.0",'\
 turns_from_s=10     # shorter turns are not told: you are still looking
 most_in_a_minute=10 # notifications: plugins send them too
 within=             # a desktop that hangs is given up
-command -v timeout >/dev/null && within='timeout -k 1 4'
+command -v timeout >/dev/null && within='timeout -k 1 3'
 
 answer() { # answer JSON: one message, one line, one write
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"
