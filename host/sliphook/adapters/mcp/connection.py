@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 import sliphook_sdk as sdk
 
+from .bounds import MOST_RUBBISH
 from .lines import die, in_a_line, say
 from .names import Fitted, Offered, fit
 from .process import ServerProcess
@@ -36,7 +37,7 @@ _FAULTS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, R
 
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)
-logging.getLogger("mcp").setLevel(logging.WARNING)
+logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what it warns of, `_hear` and errors tell
 
 
 class ServerConnection:
@@ -68,6 +69,7 @@ class ServerConnection:
         self._lost: str | None = None
         self._ended = asyncio.Event()
         self._logged = 0
+        self._rubbish = 0
         self._holder: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
 
@@ -224,6 +226,12 @@ class ServerConnection:
     async def _hear(self, message: types.ServerNotification | Exception) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._changed.set()
+        elif isinstance(message, Exception):
+            self._rubbish += 1
+            if self._rubbish == 1:
+                say(f"no message of MCP: {in_a_line(message)}")
+            if self._rubbish > MOST_RUBBISH:
+                self._lose(f"it sent {self._rubbish} messages that are none of MCP")
 
     async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
         self._logged += 1

@@ -11,9 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-MAX_LINE_BYTES: Final = 16 * 1024 * 1024
-"""The longest message of a server; one with a longer line is ended."""
-
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _CLOSED_S: Final = 1.0
 """What a server may take to end when its input is closed; then it gets SIGTERM."""
@@ -66,11 +63,11 @@ class ServerProcess:
         """Whether it has ended, or was never there."""
         return self._popen is None or self._popen.poll() is not None
 
-    async def streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Its output and its input, for this loop."""
+    async def streams(self, most_bytes: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Its output, with lines of so many bytes at most, and its input; for this loop."""
         assert self._popen is not None
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        reader = asyncio.StreamReader(limit=most_bytes)
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), self._popen.stdout
         )

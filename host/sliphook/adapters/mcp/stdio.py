@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import mcp_types as types
@@ -14,15 +14,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
-from .process import MAX_LINE_BYTES, ServerProcess
+from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, Pace, too_heavy
+from .process import ServerProcess
 
 _In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Out: TypeAlias = MemoryObjectSendStream[SessionMessage]
-
-MOST_PER_SECOND: Final = 1_000
-"""Messages that are read in a second; the others wait in the server's pipe."""
-MOST_RUBBISH: Final = 100
-"""Lines that are no messages, after which the connection ends."""
 
 
 def stdio(server: ServerProcess, lost: Callable[[str], None]) -> Transport:
@@ -41,7 +37,7 @@ async def _stdio(
 ) -> AsyncGenerator[tuple[_In, _Out]]:
     to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    reader, writer = await server.streams()
+    reader, writer = await server.streams(MAX_MESSAGE_BYTES)
     is_ending = False
 
     async def read() -> None:
@@ -77,15 +73,17 @@ async def _read_all(
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> str | None:
     """Pass on every message; why the reading has ended, or None at the end of the output."""
-    rubbish = count = 0
-    second = asyncio.get_running_loop().time()
+    rubbish = 0
+    pace = Pace(MOST_PER_SECOND)
     while True:
         try:
             line = await reader.readuntil()
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
         except asyncio.LimitOverrunError:
-            return f"it sent a line of more than {MAX_LINE_BYTES // 2**20} MiB"
+            return TOO_LONG
+        if (why := too_heavy(line)) is not None:
+            return why
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
@@ -97,9 +95,6 @@ async def _read_all(
             continue
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await to_session.send(SessionMessage(message))
-        count += 1
-        now = asyncio.get_running_loop().time()
-        if now - second >= 1.0:
-            second, count = now, 0
-        elif count >= MOST_PER_SECOND:
-            await asyncio.sleep(1.0 - (now - second))
+        pause_s = pace.pause_s(1, asyncio.get_running_loop().time())
+        if pause_s:
+            await asyncio.sleep(pause_s)

@@ -29,6 +29,9 @@ _ANY_DIGIT: Final = bytes.maketrans(b"123456789E", b"000000000e")
 class Weight:
     """Counts what is in one JSON text. What is no JSON is counted in some way or other.
 
+    Args:
+        most_values: how many it may have.
+
     Attributes:
         values: objects, arrays, strings, numbers, `true`, `false` and `null`, and the names in
             objects; exact, and more once `excess` is set.
@@ -42,6 +45,7 @@ class Weight:
         "_exponents",
         "_in_string",
         "_last",
+        "_most_values",
         "_outside",
         "_run",
         "_string",
@@ -50,9 +54,10 @@ class Weight:
         "values",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, most_values: int = limits.MAX_MESSAGE_VALUES) -> None:
         self.values = 1
         self.excess: Optional[str] = None
+        self._most_values = most_values
         self._in_string = False
         self._escape = b""  # half of an escape at the end of the last slice
         self._last = b""  # the last byte outside of strings
@@ -85,8 +90,8 @@ class Weight:
         self.values += len(outside.translate(None, _NOT_SEPARATORS))
         self.values -= joined.count(b"[]") + joined.count(b"{}")
         # a text with more strings than values is no JSON
-        if max(self.values, len(self._strings)) > limits.MAX_MESSAGE_VALUES:
-            self.excess = f"it has more than {limits.MAX_MESSAGE_VALUES:,} values"
+        if max(self.values, len(self._strings)) > self._most_values:
+            self.excess = f"it has more than {self._most_values:,} values"
             return
         steps = outside.translate(_STEPS, _NOT_BRACKETS)
         if self._depth + len(steps) > limits.MAX_DEPTH and (

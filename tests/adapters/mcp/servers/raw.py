@@ -42,6 +42,8 @@ def work(call: dict[str, Any]) -> dict[str, Any]:
     if WAY == "long":
         print("x" * (17 * 1024 * 1024), flush=True)
         time.sleep(600)
+    if WAY == "heavy":
+        return {"content": [], "structuredContent": {"all": [[]] * 110_000}}
     if WAY == "floods":
         token = call["params"]["_meta"]["progressToken"]
         for step in range(1500):

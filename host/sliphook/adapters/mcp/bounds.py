@@ -1,0 +1,91 @@
+"""Pure: what a server may send, whatever it comes over."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sliphook_sdk.protocol.weight import Weight
+
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+"""The longest message of a server."""
+MOST_VALUES: Final = 100_000
+"""Values in one message; to decode so many takes about 0.1 s, and nothing else is done then."""
+MOST_PER_SECOND: Final = 1_000
+"""Messages that are read in a second; the others wait where they are."""
+MOST_RUBBISH: Final = 100
+"""Messages that are none of MCP, after which the connection ends."""
+TOO_LONG: Final = f"it sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
+
+_LINE_ENDS: Final = b"\r\n"
+
+
+def too_heavy(body: bytes) -> str | None:
+    """Why a whole message is not decoded, or None."""
+    weight = Weight(MOST_VALUES)
+    weight.add(body)
+    return _said(weight)
+
+
+def _said(weight: Weight) -> str | None:
+    return weight.excess and f"it sent a message that is too large: {weight.excess}"
+
+
+class Pace:
+    """Counts what came in the second that runs.
+
+    Args:
+        most: how many may come in a second.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._begun_s = 0.0
+        self._count = 0
+
+    def pause_s(self, count: int, now_s: float) -> float:
+        """How long to read nothing, after so many more."""
+        since_s = now_s - self._begun_s
+        if since_s >= 1.0:
+            self._begun_s, self._count, since_s = now_s, 0, 0.0
+        self._count += count
+        return 1.0 - since_s if self._count >= self._most else 0.0
+
+
+class EventWeight:
+    """Weighs the events of a stream (`text/event-stream`) before anybody decodes them.
+
+    Attributes:
+        lines: how many lines have ended.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._line = bytearray()
+        self._bytes = 0
+        self._weight = Weight(MOST_VALUES)
+        self._ended_with_cr = False
+
+    def add(self, piece: bytes) -> str | None:
+        """Take the next bytes; why they must not be decoded, or None."""
+        if self._ended_with_cr and piece.startswith(b"\n"):
+            piece = piece[1:]
+        self._ended_with_cr = piece.endswith(b"\r")
+        for part in piece.splitlines(keepends=True):
+            self._line += part
+            if self._bytes + len(self._line) > MAX_MESSAGE_BYTES:
+                return TOO_LONG
+            if part[-1] in _LINE_ENDS and (why := self._end_line()) is not None:
+                return why
+        return None
+
+    def _end_line(self) -> str | None:
+        line = bytes(self._line)
+        self._line.clear()
+        self.lines += 1
+        if not line.strip(_LINE_ENDS):
+            self._bytes = 0
+            self._weight = Weight(MOST_VALUES)
+        elif line.startswith(b"data:"):
+            self._bytes += len(line)
+            self._weight.add(line[5:])
+        return _said(self._weight)

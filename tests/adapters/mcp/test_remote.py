@@ -1,0 +1,110 @@
+"""A server elsewhere that sends too much, too slowly, or elsewhere: one call fails, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook import PluginHost
+from sliphook.adapters.mcp.bounds import EventWeight, Pace
+from tests.programs import WAIT_S, until
+
+from .far import FarServer, far_server
+from .made import server
+
+
+async def said(far: FarServer, ways: Sequence[str], cwd: Path, **settings: Any) -> list[str]:
+    """The results of calls, one after the other, and of a usual one behind each."""
+    results: list[str] = []
+    spec = server("far", [far.address], "work", settings=settings)
+    async with (
+        PluginHost([spec]) as host,
+        host.session(cwd=cwd) as session,
+        session.turn("hello") as turn,
+    ):
+        for way in ways:
+            results.append((await turn.call_tool("work", {"way": way})).result.content)
+            assert (await turn.call_tool("work", {"way": "plain"})).result.content == "done"
+        assert host.plugins[0].restarts == 0
+    return results
+
+
+async def test_results_come_as_json_and_as_events(tmp_path: Path) -> None:
+    ways = ["plain", "event", "floods", "large_event"]
+    with trio.fail_after(WAIT_S), far_server() as far:
+        *small, large = await said(far, ways, tmp_path)
+    assert small == ["done", "done", "done"]
+    assert large.endswith("x\n[the rest is left out: it is too large]")
+
+
+async def test_what_is_too_much_fails_alone(tmp_path: Path) -> None:
+    ways = ["long", "heavy", "long_event", "heavy_event", "packed", "breaks"]
+    with trio.fail_after(WAIT_S), far_server() as far:
+        results = await said(far, ways, tmp_path)
+    long, heavy = "it sent a message of more than 16 MiB", "it has more than 100,000 values"
+    assert [
+        (wanted in line)
+        for wanted, line in zip(
+            [long, heavy, long, heavy, "it packs its answers (gzip)", "the MCP server far: "],
+            results,
+            strict=True,
+        )
+    ] == [True] * 6, results
+
+
+@pytest.mark.parametrize("way", ["drips", "drips_events"])
+async def test_what_never_ends_is_left_with_its_call(way: str, tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S), far_server() as far:
+        spec = server("far", [far.address], "work", settings={"timeout_s": 1.5})
+        async with (
+            PluginHost([spec]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            while far.dripped == 0:  # the first call waits for the connection, too
+                outcome = await turn.call_tool("work", {"way": way})
+                assert outcome.result.is_error
+            await until(lambda: far.left == far.dripped)
+            assert host.plugins[0].restarts == 0
+
+
+async def test_a_token_does_not_go_elsewhere(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S), far_server() as far, far_server() as other:
+        far.elsewhere = other.address
+        results = await said(far, ["redirects"], tmp_path)
+    assert f"Redirect to {other.address} not followed" in results[0]
+    assert other.tokens == []
+
+
+async def test_a_stream_is_opened_once_a_second_at_most(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S), far_server() as far:
+        async with PluginHost([server("far", [far.address], "work")]):
+            await until(lambda: len(far.opened) >= 3)
+        assert far.opened[2] - far.opened[0] >= 1.9
+
+
+def test_an_event_is_weighed_over_pieces_and_lines() -> None:
+    weight = EventWeight()
+    assert weight.add(b"data: [" + b"1," * 60_000) is None
+    assert weight.add(b"1\r") is None
+    assert weight.add(b"\ndata: ,") is None  # the end of the line, and no empty one
+    assert weight.add(b"1," * 60_000 + b"1]\n") == (
+        "it sent a message that is too large: it has more than 100,000 values"
+    )
+
+
+def test_an_empty_line_begins_another_event() -> None:
+    weight = EventWeight()
+    for _ in range(3):
+        assert weight.add(b"data: [" + b"1," * 60_000 + b"1]\n\n") is None
+    assert weight.lines == 6
+
+
+def test_a_second_has_a_number_of_messages() -> None:
+    pace = Pace(3)
+    assert [pace.pause_s(1, now) for now in (5.0, 5.25, 5.5)] == [0.0, 0.0, 0.5]
+    assert pace.pause_s(1, 6.0) == 0.0
