@@ -42,13 +42,11 @@ class FarServer:
 @contextmanager
 def far_server() -> Iterator[FarServer]:
     class Handler(_Handler):
-        @property
-        def far(self) -> FarServer:
-            return far
+        pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         http.daemon_threads = True
-        far = FarServer(http)
+        far = Handler.far = FarServer(http)
         thread = threading.Thread(target=http.serve_forever, args=(0.05,))
         thread.start()
         try:

@@ -1,7 +1,8 @@
-"""Whether attached agents still run our hooks, and the hooks that the plugins need."""
+"""Whether attached agents still have what was attached, and the hooks that the plugins need."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ from sliphook_sdk.protocol import Manifest
 from .codex_trust import skipped
 from .configs import ConfigError, HookLine, config_file, lines, read_config
 from .records import Attached, remembered
+from .servers import server_entry, server_file, server_in
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -47,12 +49,14 @@ class Attachment(msgspec.Struct, frozen=True):
         file: the configuration.
         events: the agent's events that our lines hook, in the order of the file.
         faults: what is wrong.
+        server: the configuration with our MCP server, or that had it; None if none is attached.
     """
 
     agent: str
     file: str
     events: tuple[str, ...]
     faults: tuple[Fault, ...]
+    server: str | None = None
 
 
 def wanted_in(agent: str, plugins: Iterable[Registered], settings: Settings) -> list[Registered]:
@@ -65,7 +69,7 @@ def attachments(plugins: Iterable[Registered], settings: Settings) -> list[Attac
     """Every attached agent. Reads the agents' configurations, starts nothing, raises nothing."""
     installed = list(plugins)
     return [
-        Attachment(one.agent, one.file, tuple(dict.fromkeys(found)), tuple(faults))
+        Attachment(one.agent, one.file, tuple(dict.fromkeys(found)), tuple(faults), one.server)
         for one in _attached()
         for found, faults in [_examined(one, wanted_in(one.agent, installed, settings))]
     ]
@@ -75,11 +79,21 @@ def _attached() -> list[Attached]:
     """Those that are remembered, and the user's own files with lines that were written by hand."""
     known = [one for one in remembered() if _root(DIALECTS[one.agent], Path(one.file)).is_dir()]
     for dialect in DIALECTS.values():
-        file = config_file(dialect).absolute()
-        one = Attached(dialect.name, str(file))
-        if one not in known and _has_lines(file):
-            known.append(one)
+        file = str(config_file(dialect).absolute())
+        server = server_file(dialect).absolute()
+        at = next((at for at, one in enumerate(known) if one.file == file), len(known))
+        if at == len(known) and _has_lines(Path(file)):
+            known.append(Attached(dialect.name, file))
+        if at < len(known) and known[at].server is None and _has_server(dialect, server):
+            known[at] = Attached(dialect.name, file, str(server))
     return known
+
+
+def _has_server(dialect: Dialect, file: Path) -> bool:
+    try:
+        return server_in(dialect, file) is not None
+    except ConfigError:
+        return False
 
 
 def _has_lines(file: Path) -> bool:
@@ -90,8 +104,17 @@ def _has_lines(file: Path) -> bool:
 
 
 def _examined(one: Attached, plugins: list[Registered]) -> tuple[list[str], list[Fault]]:
+    events, faults = _hooks_of(one, plugins)
+    if one.server is not None:
+        dialect, granted = DIALECTS[one.agent], [name for plugin in plugins for name in plugin.env]
+        again = _again(dialect, Path(one.file), server=True)
+        faults += _server(dialect, Path(one.server), granted, again)
+    return events, faults
+
+
+def _hooks_of(one: Attached, plugins: list[Registered]) -> tuple[list[str], list[Fault]]:
     dialect, file = DIALECTS[one.agent], Path(one.file)
-    again = _again(dialect, file)
+    again = _again(dialect, file, server=one.server is not None)
     try:
         _, document = read_config(file)
     except ConfigError as error:
@@ -186,10 +209,40 @@ def _trust(dialect: Dialect, file: Path, found: list[HookLine]) -> Iterator[Faul
         yield Fault("problem", what, f"start {dialect.programs[0]}, and accept them in /hooks")
 
 
-def _again(dialect: Dialect, file: Path) -> str:
+def _server(dialect: Dialect, file: Path, granted: list[str], again: str) -> Iterator[Fault]:
+    try:
+        entry = server_in(dialect, file)
+    except ConfigError as error:
+        yield Fault("problem", f"our MCP server is not in {dialect.title}: {error}", again)
+        return
+    if entry is None:
+        what = (
+            f"{quote(str(file), 200)} has lost our MCP server: {dialect.title} has no tools of the"
+            " plugins"
+        )
+        yield Fault("problem", what, f"{again}, or sliphook detach {dialect.name}")
+        return
+    command, variables = str(entry.get("command")), dialect.server.variables
+    wanted = server_entry(dialect, granted)
+    if not os.access(command, os.X_OK):
+        what = f"the program of our MCP server in {dialect.title} is gone, {quote(command, 200)}"
+        yield Fault("problem", what, again)
+    elif any(entry.get(key) != wanted[key] for key in wanted if key != variables):
+        what = f"our MCP server in {dialect.title} is not as attach writes it"
+        yield Fault("note", what, again)
+    if variables is not None and set(wanted[variables]) - set(entry.get(variables) or ()):
+        what = f"our MCP server in {dialect.title} lacks a variable that you have granted"
+        yield Fault("problem", what, again)
+    if importlib.util.find_spec("mcp") is None:
+        what = f"our MCP server in {dialect.title} needs the extra mcp, which is not installed"
+        yield Fault("problem", what, "pip install 'sliphook[mcp]'")
+
+
+def _again(dialect: Dialect, file: Path, *, server: bool) -> str:
+    command = f"sliphook attach {dialect.name}{' --mcp' if server else ''}"
     if file == config_file(dialect).absolute():
-        return f"sliphook attach {dialect.name}"
-    return f"sliphook attach {dialect.name} --project, in {quote(str(_root(dialect, file)), 200)}"
+        return command
+    return f"{command} --project, in {quote(str(_root(dialect, file)), 200)}"
 
 
 def _root(dialect: Dialect, file: Path) -> Path:

@@ -24,23 +24,27 @@ class Attached(msgspec.Struct, frozen=True):
     Attributes:
         agent: the dialect's name.
         file: the agent's configuration.
+        server: the agent's configuration with our MCP server; None if that was not attached.
     """
 
     agent: str
     file: str
+    server: str | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(Attached)
 
 
-def remember(agent: str, file: Path) -> None:
-    """Our lines are in this file.
+def remember(agent: str, file: Path, server: Path | None = None) -> None:
+    """Our lines are in this file, and our server in that; one that was there before stays.
 
     Raises:
         OSError: the data folder cannot be written.
     """
-    one = Attached(agent, str(file.absolute()))
+    one = Attached(agent, str(file.absolute()), str(server.absolute()) if server else None)
     make_private_folder(_folder())
+    if one.server is None:
+        one = _read(_place(one)) or one
     write_atomically(_place(one), msgspec.json.encode(one).decode())
 
 
@@ -58,12 +62,17 @@ def remembered() -> list[Attached]:
     except OSError:
         return []
     for file in files:
-        with suppress(OSError, msgspec.MsgspecError, UnicodeError):
-            if file.stat().st_size <= _MOST_BYTES:
-                one = _decoder.decode(file.read_bytes())
-                if one.agent in DIALECTS:
-                    found.append(one)
+        one = _read(file)
+        if one is not None and one.agent in DIALECTS:
+            found.append(one)
     return sorted(found, key=lambda one: ([*DIALECTS].index(one.agent), one.file))
+
+
+def _read(file: Path) -> Attached | None:
+    with suppress(OSError, msgspec.MsgspecError, UnicodeError):
+        if file.stat().st_size <= _MOST_BYTES:
+            return _decoder.decode(file.read_bytes())
+    return None
 
 
 def _folder() -> Path:

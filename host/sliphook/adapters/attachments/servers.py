@@ -41,6 +41,37 @@ def server_words(dialect: Dialect) -> list[str]:
     return [sys.executable, "-I", "-m", "sliphook", "mcp", "--agent", dialect.name]
 
 
+def server_entry(dialect: Dialect, granted: Iterable[str] = ()) -> dict[str, Any]:
+    """Our server, as the agent's configuration has it.
+
+    Args:
+        dialect: the agent's.
+        granted: the variables that the user has granted to plugins.
+    """
+    config = dialect.server
+    command, *arguments = server_words(dialect)
+    entry: dict[str, Any] = {**config.fields, "command": command, "args": arguments}
+    if config.variables is not None:
+        entry[config.variables] = list(dict.fromkeys([*_VARIABLES, *granted]))
+    return entry
+
+
+def server_in(dialect: Dialect, path: Path) -> dict[str, Any] | None:
+    """Our server as it stands in the file, or None.
+
+    Raises:
+        ConfigError: the file cannot be read, or has a server of this name that is not ours.
+    """
+    text, name = read_text(path), dialect.server.servers
+    is_toml = path.suffix == ".toml"
+    document = _parsed(path, text or "") if is_toml else document_of(path, text, name)
+    servers: Any = document.get(name, {})
+    if not isinstance(servers, dict):
+        return None
+    _refuse_foreign(path, servers)
+    return cast("dict[str, Any]", servers).get(SERVER)
+
+
 def attached(dialect: Dialect, path: Path, granted: Iterable[str] = ()) -> Change:
     """Our server in the file, in place of what we wrote before.
 
@@ -84,10 +115,7 @@ def with_server(dialect: Dialect, path: Path, text: str | None, granted: Iterabl
         ConfigError: the text cannot be read, or has a server of this name that is not ours.
     """
     config = dialect.server
-    command, *arguments = server_words(dialect)
-    entry: dict[str, Any] = {**config.fields, "command": command, "args": arguments}
-    if config.variables is not None:
-        entry[config.variables] = list(dict.fromkeys([*_VARIABLES, *granted]))
+    entry = server_entry(dialect, granted)
     if path.suffix == ".toml":
         before = _without_table(dialect, path, text or "")
         block = [f"[{config.servers}.{SERVER}]", *(f"{k} = {_toml(v)}" for k, v in entry.items())]

@@ -93,6 +93,8 @@ def attach(
         if server is not None:
             more = servers.attached(dialect, server, granted)
             _carry_out(more, servers.write, only_print=only_print, yes=yes)
+            if not only_print:
+                records.remember(agent, path, server)
     except (SliphookError, OSError) as error:
         raise Failed(str(error)) from None
     if not only_print and dialect.config.trust:

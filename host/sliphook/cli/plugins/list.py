@@ -77,6 +77,8 @@ def _agent_lines(agent: Attachment) -> list[str]:
     lines = [f"  in {agent.agent}  {says(agent.file)}"]
     if agent.events:
         lines.append(f"     {'hooks':<9} {says(', '.join(agent.events))}")
+    if agent.server is not None:
+        lines.append(f"     {'server':<9} {says(agent.server)}")
     for fault in agent.faults:
         lines.append(f"     {fault.level:<9} {says(fault.what)}")
         if fault.do is not None:
