@@ -89,7 +89,10 @@ def test_its_program_is_gone(agent: str) -> None:
 
 
 def test_its_extra_is_gone(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    def none(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(importlib.util, "find_spec", none)
     [(level, what, do)] = faults()
     assert (level, do) == ("problem", "pip install 'sliphook[mcp]'")
     assert "needs the extra mcp" in what

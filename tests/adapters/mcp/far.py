@@ -6,7 +6,7 @@ import gzip
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -40,7 +40,7 @@ class FarServer:
 
 
 @contextmanager
-def far_server() -> Iterator[FarServer]:
+def far_server() -> Generator[FarServer]:
     class Handler(_Handler):
         pass
 
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(b"data: " + b" " * 2**20 + b"\n")
 
     def heavy_event(self, id_: Any) -> None:
-        result = {"content": [], "structuredContent": _heavy()}
+        result: dict[str, Any] = {"content": [], "structuredContent": _heavy()}
         self._begin(_EVENTS)
         self._write(b'id: "\rdata:' + _json({"id": id_, "result": result}) + b"\n\n")
 
@@ -198,5 +198,5 @@ def _json(message: dict[str, Any]) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **message}).encode()
 
 
-def _heavy() -> dict[str, Any]:
-    return {"all": [[]] * 110_000}
+def _heavy() -> Any:
+    return {"all": [0] * 110_000}
