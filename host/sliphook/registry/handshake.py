@@ -23,7 +23,7 @@ from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol import PluginInfo
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
-_MADE_S: Final = 60.0
+_MADE_S: Final = 120.0
 """What a plugin may take that is made of something else: that may be downloaded first."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sliphook import PluginSpec
@@ -36,3 +37,17 @@ def server(
         tools = [Fitted(tool, tool, "", {"type": "object", "properties": {}}) for tool in known]
         keep(folder, [*words, ""], tools)
     return PluginSpec(made.program, config=settings or {}, made=made.by(name))
+
+
+_HURRIED = (
+    "import sliphook.adapters.mcp.plugin as plugin; from sliphook.adapters.mcp.__main__ import main;"
+    " plugin.LIST_S, plugin.CONNECT_S = {}, {}; main()"
+)
+
+
+def hurried(spec: PluginSpec, *, list_s: float, connect_s: float) -> PluginSpec:
+    """The same with other limits for its server's start."""
+    assert spec.made is not None
+    words = spec.made.arguments[3:]
+    arguments = ("-I", "-c", _HURRIED.format(list_s, connect_s), *words)
+    return replace(spec, made=replace(spec.made, arguments=arguments))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import trio
 from sliphook import PluginHost, ToolOutcome
 from tests.programs import WAIT_S, until
 
-from .made import RAW, server
+from .made import RAW, hurried, server
 
 
 async def called(way: str, cwd: Path, **options: Any) -> ToolOutcome:
@@ -76,11 +77,37 @@ async def test_a_line_without_end_ends_the_server(way: str, said: str, tmp_path:
 
 
 async def test_one_that_hangs_in_initialize_leaves_itself_out(tmp_path: Path) -> None:
+    problems: list[str] = []
+    spec = hurried(server("raw", [*RAW, "hangs"]), list_s=0.5, connect_s=1.5)
     with trio.fail_after(WAIT_S):
-        async with PluginHost([server("raw", [*RAW, "hangs"])]) as host:
+        async with PluginHost([spec], on_problem=keeper(problems)) as host:
+            assert host.plugins[0].state == "ready"  # nobody waits for it
+            await until(lambda: host.plugins[0].state == "self_disabled")
             status = host.plugins[0]
-    assert status.state == "self_disabled"
-    assert status.why == "the MCP server did not list its tools within 8 s"
+    assert "raw cannot be used: it was not there within 1.5 s" in problems[0]
+    assert status.why == "the MCP server did not list its tools in 0.5 s"
+
+
+@pytest.mark.parametrize("granted", [True, False])
+async def test_the_tools_of_one_that_is_late_come_when_they_are_there(
+    granted: bool, tmp_path: Path
+) -> None:
+    """With a download in front, say. Without the grant for more tools it is started again."""
+    began = tmp_path / "began"
+    spec = hurried(server("raw", [*RAW, "late", str(began)]), list_s=0.5, connect_s=100)
+    if not granted:
+        spec = replace(spec, grants=frozenset())
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([spec]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            assert (host.plugins[0].state, host.tools()) == ("ready", [])
+            began.touch()
+            await until(lambda: [one.name for one in host.tools()] == ["work"])
+            assert host.plugins[0].restarts == (0 if granted else 1)
+            assert (await turn.call_tool("work", {})).result.content == "done"
 
 
 async def test_tools_that_change_in_mid_call_are_followed(tmp_path: Path) -> None:

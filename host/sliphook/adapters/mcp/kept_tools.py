@@ -13,6 +13,7 @@ import msgspec
 from .names import MAX_ALL_BYTES, Fitted
 
 _FILE: Final = "tools.json"
+_LATE: Final = "late"
 _MOST_BYTES: Final = 8 * MAX_ALL_BYTES
 
 
@@ -49,7 +50,23 @@ def keep(folder: Path, key: Sequence[str], tools: Sequence[Fitted]) -> None:
         new.replace(folder / _FILE)
 
 
-def forget(folder: Path) -> None:
-    """Keep none: the next start asks the server."""
+def is_kept(folder: Path) -> bool:
+    """Whether the server has ever listed its tools."""
+    return (folder / _FILE).exists()
+
+
+def give_up(folder: Path) -> None:
+    """Keep none: the next start asks the server, and does not go on without an answer."""
     with suppress(OSError):
         (folder / _FILE).unlink()
+    with suppress(OSError):
+        (folder / _LATE).touch()
+
+
+def late(folder: Path) -> bool:
+    """Whether the last start has given up; the next may hope again."""
+    try:
+        (folder / _LATE).unlink()
+    except OSError:
+        return False
+    return True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sliphook_sdk as sdk
 
-from .kept_tools import forget, keep, kept
+from .kept_tools import give_up, keep, kept, late
 from .lines import die, in_a_line, say
 from .names import Fitted
 from .process import ServerProcess
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from .connection import ServerConnection
 
 LIST_S: Final = 8.0
-"""What a server may take to list its tools, from its start on; a plugin has 10 s for its own."""
-INSTALL_S: Final = 55.0
-"""The same at an installation, where it may have to be downloaded first."""
-CONNECT_S: Final = 60.0
-"""The same for one whose tools are kept: only its first calls wait for it."""
+"""How long a start is held up for the tools of a server: `initialize` may take a plugin 10 s."""
+CONNECT_S: Final = 115.0
+"""What a server may take to come, from its start on: npx and uvx download it first."""
 _RELIST_S: Final = 1.0
 """The least time from list to list, however often the server says that its tools have changed."""
 
@@ -36,7 +34,8 @@ class ServerPlugin:
     """One server as a plugin.
 
     The tools that it listed at its first start are kept, so that later the plugin is ready before
-    the server is, and before this process has imported what speaks to it.
+    the server is, and before this process has imported what speaks to it. If none are kept and the
+    server is slow, the plugin is ready without tools, and offers them when they are there.
 
     Args:
         name: the plugin's name, and the server's for people and models.
@@ -62,7 +61,8 @@ class ServerPlugin:
         self._server = server
         self._began = began
         self._changed = asyncio.Event()
-        self._offered: list[Fitted] = []
+        self._key: list[str] = []
+        self._offered: list[Fitted] | None = None
         self._connecting: asyncio.Task[ServerConnection] | None = None
         self._follower: asyncio.Task[None] | None = None
         self.plugin.on_start(when_installed=True)(self._start)
@@ -71,22 +71,27 @@ class ServerPlugin:
     async def _start(self, *, ctx: sdk.LifeContext[ServerSettings]) -> sdk.Disabled | None:
         settings = ctx.config
         self._connecting = asyncio.create_task(self._connect(settings))
-        key = [*self._words, settings.prefix]
-        tools = None if ctx.manifest_only else kept(ctx.data_dir, key)
-        if tools is None:
-            within_s = INSTALL_S if ctx.manifest_only else LIST_S
+        self._key = [*self._words, settings.prefix]
+        was_late = late(ctx.data_dir)
+        tools = None if ctx.manifest_only else kept(ctx.data_dir, self._key)
+        if tools is not None:
+            self._changed.set()  # perhaps, since then
+        else:
+            within_s = CONNECT_S if ctx.manifest_only else LIST_S
             try:
                 async with asyncio.timeout(self._began + within_s - time.monotonic()):
                     tools = await self._list(await asyncio.shield(self._connecting))
             except TimeoutError:
-                return sdk.disabled(f"the MCP server did not list its tools within {within_s:g} s")
+                if ctx.manifest_only or was_late:
+                    return sdk.disabled(f"the MCP server did not list its tools in {within_s:g} s")
+                say("the MCP server takes its time; its tools are offered when it lists them")
+                self._changed.set()
             except Exception as exc:  # whatever the server did, it is one line
                 return sdk.disabled(f"the MCP server cannot be used: {in_a_line(exc)}")
-            keep(ctx.data_dir, key, tools)
-        else:
-            self._changed.set()  # perhaps, since then
+            else:
+                keep(ctx.data_dir, self._key, tools)
         self._offered = tools
-        for tool in tools:
+        for tool in tools or ():
             self.plugin.add_tool(self._tool(tool, settings))
         self._follower = asyncio.create_task(self._follow(self._connecting, settings, ctx.data_dir))
         return None
@@ -125,25 +130,35 @@ class ServerPlugin:
     ) -> None:
         """Offer the tools that the server has now, whenever it says that they have changed."""
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(self._began + CONNECT_S - time.monotonic()):
                 connection = await asyncio.shield(connecting)
         except Exception as exc:  # whatever the server did, it is one line
-            forget(folder)  # the next start tells it
-            late = f"it was not there within {CONNECT_S:g} s"
-            why = late if isinstance(exc, TimeoutError) else in_a_line(exc)
+            give_up(folder)  # the next start tells it
+            is_late = isinstance(exc, TimeoutError)
+            why = f"it was not there within {CONNECT_S:g} s" if is_late else in_a_line(exc)
             die(f"the MCP server {self._name} cannot be used: {why}")
         while True:
             await self._changed.wait()
             self._changed.clear()
             try:
-                tools = await self._list(connection)
-                if tools != self._offered:
-                    offered = [self._tool(tool, settings) for tool in tools]
-                    await self.plugin.async_host.set_tools(offered)
-                    self._offered = tools
+                await self._offer(await self._list(connection), settings, folder)
             except Exception as exc:  # whatever the server did, it is one line
                 say(f"its tools have changed, and stay as they were here: {in_a_line(exc)}")
             await asyncio.sleep(_RELIST_S)
+
+    async def _offer(self, tools: list[Fitted], settings: ServerSettings, folder: Path) -> None:
+        if tools == self._offered:
+            return
+        try:
+            await self.plugin.async_host.set_tools([self._tool(one, settings) for one in tools])
+        except sdk.HostRefused:
+            if self._offered is not None:
+                raise
+            keep(folder, self._key, tools)
+            die(f"the MCP server {self._name} was late; it is started again with its tools")
+        if self._offered is None:
+            keep(folder, self._key, tools)
+        self._offered = tools
 
     def _tool(self, tool: Fitted, settings: ServerSettings) -> sdk.Tool:
         return sdk.Tool(

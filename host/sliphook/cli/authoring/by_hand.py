@@ -66,6 +66,7 @@ async def named_plugins(
     What they ask, the person at the terminal answers; without one, a line says that none did.
     """
     from sliphook import PluginHost
+    from sliphook.cli.first_tools import wait_for_first_tools
     from sliphook.host.admission import lacks_in_environment
 
     person = person_at_terminal()
@@ -83,6 +84,7 @@ async def named_plugins(
             for plugin, spec in zip(host.plugins, plugins, strict=True):
                 if (lacks := lacks_in_environment(plugin.manifest, spec, plugin.name)) is not None:
                     comment(f"plugin {says(plugin.name)} {lacks}")
+            await wait_for_first_tools(host, plugins, comment)
             yield host
 
 

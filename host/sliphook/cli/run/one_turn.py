@@ -17,6 +17,7 @@ from sliphook.agent.models.choice import Models, full_name
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.cli.chosen_plugins import look_who_is_there
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed, person_at_terminal
+from sliphook.cli.first_tools import wait_for_first_tools
 from sliphook.cli.running import Interruptible
 from sliphook.cli.tracing import stderr_of
 from sliphook.trace.record import TraceSink
@@ -126,6 +127,7 @@ class _Run(Interruptible):
         async with self.host as host:
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
+            await wait_for_first_tools(host, setup.chosen.specs, self._progress)
             async with host.session(
                 platform=PLATFORM, cwd=here(), model=self._model.name or None
             ) as session:

@@ -75,6 +75,8 @@ def main() -> None:
             os._exit(1)
         if method == "initialize" and WAY == "hangs":
             time.sleep(600)
+        while method == "initialize" and WAY == "late" and not os.path.exists(sys.argv[2]):
+            time.sleep(0.05)
         results: dict[str, Any] = {
             "initialize": {
                 "protocolVersion": "2025-06-18",
