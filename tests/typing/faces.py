@@ -73,6 +73,7 @@ def without_blocks(plugins: list[PluginSpec]) -> None:
     open_turn: blocking.Turn | None = session.open_turn
     heard: bool = host.hears("pre_llm_call", include="messages")
     heard = host.hears("pre_tool_call", closed=True, tool_name="shell", tool_kind=None)
+    heard = host.hears("post_tool_call", replaces=True, tool_name="shell")
     print(open_turn, heard)
     turn.leave()
     session.leave()

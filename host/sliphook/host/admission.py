@@ -191,6 +191,7 @@ def is_heard(
     subscribers: Iterable[Subscriber],
     heavy: str | None,
     closed: bool,
+    replaces: bool,
     known: Mapping[str, str | None],
 ) -> bool:
     """Whether there is a subscription to a hook or event that is meant; see `PluginHost.hears`.
@@ -203,7 +204,9 @@ def is_heard(
     if heavy is not None and heavy not in CATALOGUE[name].heavy:
         raise ValueError(f"{heavy!r} is no heavy field of {name}")
     return any(
-        (heavy is None or heavy in route.include) and (route.guards or not closed)
+        (heavy is None or heavy in route.include)
+        and (route.guards or not closed)
+        and (route.replaces or not replaces)
         for subscriber in subscribers
         for route in _may_take_part(subscriber.routes, known)
     )

@@ -287,7 +287,14 @@ class PluginHost(OutsideSessions):
         return sorted(self._state.plugin_calls.commands(), key=place_among(self._crew.plugins))
 
     def hears(
-        self, name: str, /, *, include: str | None = None, closed: bool = False, **known: str | None
+        self,
+        name: str,
+        /,
+        *,
+        include: str | None = None,
+        closed: bool = False,
+        replaces: bool = False,
+        **known: str | None,
     ) -> bool:
         """Whether a plugin subscribes to a hook or event now: else its fields need not be made.
 
@@ -295,12 +302,13 @@ class PluginHost(OutsideSessions):
             name: the hook or event.
             include: count those alone that ask for this heavy field, such as `messages`.
             closed: count those alone that fail closed, for an agent that cannot ask them itself.
+            replaces: count those alone that may replace something, such as a result.
             known: fields of the payload, for `match`; one that is not named fits.
 
         Raises:
             ValueError: there is no such hook or event, or it has no such heavy field.
         """
-        return is_heard(name, self._state.subscribers(name), include, closed, known)
+        return is_heard(name, self._state.subscribers(name), include, closed, replaces, known)
 
     def interrupt_from_thread(
         self,

@@ -41,7 +41,10 @@ async def test_what_is_left_of_what_is_too_large() -> None:
         if not isinstance(read, ToolDone):
             continue
         names = ("tool_response", "toolResult", "tool_result")
-        large = {name: "x" * MIB if name in names else value for name, value in payload.items()}
+        large = payload | {"more": "x" * MIB}
+        large |= {
+            name: {"more": "x" * MIB} for name in names if isinstance(payload.get(name), dict)
+        }
         cut = await read_payload(json.dumps(large).encode())
         assert cut.excess is not None
         left = dialect.read(event_of(path.stem), cut.value)

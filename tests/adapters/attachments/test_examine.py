@@ -258,6 +258,7 @@ def test_what_list_shows(
             "file": str(file),
             "events": ["SessionStart", "SessionEnd"],
             "faults": [],
+            "server": None,
         }
     ]
     file.write_text("{}")

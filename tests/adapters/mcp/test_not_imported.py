@@ -17,7 +17,7 @@ HELP = "import sys\nfrom sliphook.cli.main import main\nmain(['install', '--help
     [
         "import sys, sliphook, sliphook.blocking, sliphook.aio, sliphook.installed\n",
         "import sys, sliphook.registry, sliphook.registry.made, sliphook.registry.executables\n",
-        "import sys, sliphook.adapters.mcp.process, sliphook.adapters.mcp.plugin\n",
+        "import sys, sliphook.adapters.mcp.transports.process, sliphook.adapters.mcp.plugin\n",
         "import sys\nfrom sliphook.cli.main import main\nmain(['--help'])\n",
         HELP,
     ],

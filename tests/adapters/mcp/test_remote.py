@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from sliphook import PluginHost
-from sliphook.adapters.mcp.bounds import EventWeight, Pace
+from sliphook.adapters.mcp.transports.bounds import EventWeight, PerSecond
 from tests.programs import WAIT_S, until
 
 from .far import FarServer, far_server
@@ -105,6 +105,6 @@ def test_an_empty_line_begins_another_event() -> None:
 
 
 def test_a_second_has_a_number_of_messages() -> None:
-    pace = Pace(3)
+    pace = PerSecond(3)
     assert [pace.pause_s(1, now) for now in (5.0, 5.25, 5.5)] == [0.0, 0.0, 0.5]
     assert pace.pause_s(1, 6.0) == 0.0

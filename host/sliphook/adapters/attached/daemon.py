@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from sliphook import PluginHost, Progress
-from sliphook.adapters.dialects.answer import HookReply
+from sliphook.adapters.dialects.answer import HookAnswer, HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
@@ -146,10 +146,11 @@ class Daemon:
         told = self._dialect.read(request.event, payload.value)
         if isinstance(told, Misread):
             return self._refusal(request, told.why)
+        heard = told
         if payload.excess is not None:
             _log.warning("%s is not told as a whole: %s", quote(said), payload.excess)
             if isinstance(told, ToolDone):
-                told = msgspec.structs.replace(
+                heard = msgspec.structs.replace(
                     told, content=f"(not told to plugins: {payload.excess})", data=None
                 )
         session = await self._session_of(told, request)
@@ -160,14 +161,29 @@ class Daemon:
                 return Answered(HookReply())
             return self._refusal(request, f"over {MOST_SESSIONS} sessions are open")
         try:
-            answer = await session.take(told)
+            answer = await session.take(heard)
         except Exception:
             _log.exception("the hook %s failed", quote(request.event))
             return self._refusal(request, "the plugins could not be asked")
+        if payload.excess is not None and isinstance(told, ToolDone):
+            answer = self._withheld(told, answer, payload.excess)
         reply = self._dialect.write(told, answer)
         for line in reply.unwritten:
             _log.warning("%s", quote(line))
         return Answered(reply, lambda: session.replied(told))
+
+    def _withheld(self, told: ToolDone, answer: HookAnswer, excess: str) -> HookAnswer:
+        """The model reads no result that plugins could have wanted to change, and were not told."""
+        if answer.result is not None or not self._plugins.hears(
+            "post_tool_call",
+            replaces=True,
+            tool_name=told.tool_name,
+            tool_kind=told.tool_kind,
+            origin=told.origin,
+        ):
+            return answer
+        why = f"sliphook: withheld, since plugins that may change results cannot: {excess}"
+        return msgspec.structs.replace(answer, result=why)
 
     def _refusal(self, request: HookRequest, why: str) -> Answered:
         _log.warning("%s: %s", quote(request.event), quote(why))

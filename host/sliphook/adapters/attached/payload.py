@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from sliphook.adapters.dialects.shape import IDENTIFYING
+from sliphook.adapters.dialects.shape import IDENTIFYING, RESULT, RESULT_FLAGS, RESULT_TEXTS
 from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES
 from sliphook_sdk.protocol.weight import Weight, weigh
@@ -15,10 +15,16 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 _STEP_BYTES: Final = 256 * 1024
 """Counted in 2 ms at worst."""
 
-_Envelope = msgspec.defstruct(
-    "_Envelope", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in IDENTIFYING]
-)
-_envelopes: Final = msgspec.json.Decoder(_Envelope)
+
+def _raw(*names: str) -> msgspec.json.Decoder[Any]:
+    """Decodes an object of these fields, each as it was written; the others are skipped."""
+    fields = [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in names]
+    return msgspec.json.Decoder(msgspec.defstruct("_Raw", fields))
+
+
+_envelopes: Final = _raw(*IDENTIFYING, RESULT)
+_results: Final = _raw(*RESULT_TEXTS, *RESULT_FLAGS)
+_FLAGS: Final = {b"true": True, b"false": False}
 
 
 class NoJson(SliphookError):
@@ -29,7 +35,8 @@ class HookPayload(msgspec.Struct, frozen=True):
     """One decoded payload.
 
     Attributes:
-        value: what the agent said; if there is too much of it, the fields of `IDENTIFYING` alone.
+        value: what the agent said; if there is too much of it, the fields of `IDENTIFYING` alone,
+            and a result without its texts.
         excess: what there is too much of, as in "it has more than 20,000 values", or None.
     """
 
@@ -48,7 +55,8 @@ async def read_payload(body: bytes) -> HookPayload:
         if excess is None:
             return HookPayload(msgspec.json.decode(body))
         # 2 ns a byte, and no object is made of what is skipped
-        return HookPayload(await _identified(_envelopes.decode(body)), excess)
+        envelope = _envelopes.decode(body)
+        return HookPayload({**await _identified(envelope), **await _emptied(envelope)}, excess)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise NoJson from None
 
@@ -81,3 +89,21 @@ async def _identified(envelope: Any) -> dict[str, Any]:
             bytes_left -= len(text)
             values_left -= weight.values
     return found
+
+
+async def _emptied(envelope: Any) -> dict[str, Any]:
+    """The result without its texts: the shape in which the agent takes another."""
+    raw = getattr(envelope, RESULT)
+    await trio.lowlevel.checkpoint()
+    if raw is msgspec.UNSET:
+        return {}
+    text = bytes(raw)
+    if text.startswith(b'"'):
+        return {RESULT: ""}
+    if not text.startswith(b"{"):
+        return {}
+    result = _results.decode(text)
+    await trio.lowlevel.checkpoint()
+    texts = {name: "" for name in RESULT_TEXTS if getattr(result, name) is not msgspec.UNSET}
+    flags = {name: _FLAGS.get(bytes(getattr(result, name) or b"")) for name in RESULT_FLAGS}
+    return {RESULT: texts | {name: flag for name, flag in flags.items() if flag is not None}}

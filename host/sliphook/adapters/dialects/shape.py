@@ -39,6 +39,11 @@ IDENTIFYING: Final = (
 )
 """The fields that say whose event it is, of which call, and what has ended: they are read even if
 the rest is too large."""
+RESULT: Final = "tool_response"
+"""The field with a tool's result, where the agent takes another only in the same shape."""
+RESULT_TEXTS: Final = ("stdout", "stderr")
+RESULT_FLAGS: Final = ("interrupted", "isImage", "noOutputExpected")
+"""Of a result that is an object: what is kept of its shape if it is too large."""
 _SOURCES: Final[dict[str | None, StartSource]] = {
     "resume": "resume",
     "fork": "resume",

@@ -10,7 +10,7 @@ import sys
 import time
 from importlib.util import find_spec
 
-from .process import server_of
+from .transports.process import server_of
 
 
 def main() -> None:

@@ -17,17 +17,17 @@ from pydantic import ValidationError
 
 import sliphook_sdk as sdk
 
-from .bounds import MOST_RUBBISH
-from .lines import die, in_a_line, say
 from .names import Fitted, Offered, fit
-from .process import ServerProcess
 from .progress import PacedProgress
 from .questions import Questions
-from .remote import remote
 from .resources import SCHEMA, read_resource, resource_tool
 from .results import tool_result
 from .settings import ServerSettings
-from .stdio import stdio
+from .transports.bounds import MOST_RUBBISH
+from .transports.lines import die, in_a_line, say
+from .transports.process import ServerProcess
+from .transports.remote import remote
+from .transports.stdio import stdio
 
 MAX_PAGES: Final = 32
 _LISTEN_S: Final = 1.0

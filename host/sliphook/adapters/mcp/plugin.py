@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import sliphook_sdk as sdk
 
 from .kept_tools import give_up, keep, kept, late
-from .lines import die, in_a_line, say
 from .names import Fitted
-from .process import ServerProcess
 from .settings import ServerSettings
+from .transports.lines import die, in_a_line, say
+from .transports.process import ServerProcess
 
 if TYPE_CHECKING:
     from .connection import ServerConnection

@@ -33,7 +33,7 @@ class Guards:
             known: fields of its payload.
         """
         try:
-            return self._host().hears(hook, closed=True, **known)
+            return self._host().hears(hook, closed=True, replaces=False, **known)
         except Exception:
             _log.exception("the host cannot tell who guards")
             return may_guard(self._specs, hook)

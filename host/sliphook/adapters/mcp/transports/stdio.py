@@ -14,7 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
-from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, Pace, too_heavy
+from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, PerSecond, too_heavy
 from .process import ServerProcess
 
 _In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -74,7 +74,7 @@ async def _read_all(
 ) -> str | None:
     """Pass on every message; why the reading has ended, or None at the end of the output."""
     rubbish = 0
-    pace = Pace(MOST_PER_SECOND)
+    pace = PerSecond(MOST_PER_SECOND)
     while True:
         try:
             line = await reader.readuntil()

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.inbound import MCP_METHOD_HEADER
 from mcp_types import INTERNAL_ERROR
 
-from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, TOO_LONG, EventWeight, Pace, too_heavy
+from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, TOO_LONG, EventWeight, PerSecond, too_heavy
 from .lines import in_a_line
 
 _CONNECT_S: Final = 10.0
@@ -119,7 +119,7 @@ class _Events(httpx2.AsyncByteStream):
         self._ends_s = ends_s
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        weight, pace = EventWeight(), Pace(MOST_PER_SECOND * _LINES_PER_MESSAGE)
+        weight, pace = EventWeight(), PerSecond(MOST_PER_SECOND * _LINES_PER_MESSAGE)
         pieces = aiter(self._inner)
         while True:
             try:
@@ -150,7 +150,7 @@ def _is_stream(response: httpx2.Response) -> bool:
 
 
 def _encoding(response: httpx2.Response) -> str | None:
-    """How it is packed, though nobody asked for that: a few bytes may be very many."""
+    """How it is packed, though that was not asked for: a few bytes may be very many."""
     encoding = response.headers.get("content-encoding", "identity")
     return None if encoding.strip().lower() == "identity" else encoding
 

@@ -30,7 +30,7 @@ def _said(weight: Weight) -> str | None:
     return weight.excess and f"it sent a message that is too large: {weight.excess}"
 
 
-class Pace:
+class PerSecond:
     """Counts what came in the second that runs.
 
     Args:

@@ -1,0 +1,90 @@
+"""A result that is too large for plugins does not pass those that could have changed it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook.testing import FakePlugin
+from tests.programs import WAIT_S
+
+from .in_process import ask, daemon
+
+LARGE = "a secret, and " + "x" * 1_100_000
+WHY = "sliphook: withheld, since plugins that may change results cannot: it has 1,100,"
+CALL = {"session_id": "s", "tool_use_id": "t", "tool_input": {"command": "ls"}}
+SHELL = {"stdout": LARGE, "stderr": "e", "interrupted": False, "isImage": False, "odd": [1]}
+CASES: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
+    "claude's shell": (
+        "claude-code",
+        ("PreToolUse", "PostToolUse"),
+        {"tool_name": "Bash", "tool_response": SHELL},
+    ),
+    "claude's text": (
+        "claude-code",
+        ("PreToolUse", "PostToolUse"),
+        {"tool_name": "Bash", "tool_response": LARGE},
+    ),
+    "claude's server": (
+        "claude-code",
+        ("PreToolUse", "PostToolUse"),
+        {"tool_name": "mcp__a__b", "tool_response": [{"type": "text", "text": LARGE}]},
+    ),
+    "codex": (
+        "codex",
+        ("PreToolUse", "PostToolUse"),
+        {"tool_name": "Bash", "tool_response": LARGE},
+    ),
+    "gemini": (
+        "gemini",
+        ("BeforeTool", "AfterTool"),
+        {"tool_name": "run_shell_command", "tool_response": {"llmContent": LARGE}},
+    ),
+    "copilot": (
+        "copilot",
+        ("preToolUse", "postToolUse"),
+        {"tool_name": "bash", "toolResult": {"textResultForLlm": LARGE}},
+    ),
+}
+
+
+async def said(case: str, subscription: dict[str, Any]) -> dict[str, Any]:
+    agent, (before, after), more = CASES[case]
+    first = {"event": "post_tool_call", **subscription}
+    plugin = FakePlugin("redactor", subscriptions=[first, {"event": "pre_tool_call"}])
+    with trio.fail_after(WAIT_S):
+        async with daemon(agent, plugin) as socket:
+            name = {"tool_name": more["tool_name"]}
+            await ask(socket, agent, before, json.dumps(CALL | name).encode())
+            reply = await ask(socket, agent, after, json.dumps(CALL | more).encode())
+    body = reply.partition(b"\n")[2]
+    return dict(json.loads(body)) if body else {}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_the_model_reads_why(case: str) -> None:
+    reply = await said(case, {"replaces": True})
+    assert "a secret" not in json.dumps(reply)
+    if case == "claude's shell":
+        new = reply["hookSpecificOutput"]["updatedToolOutput"]
+        assert new.pop("stdout").startswith(WHY)
+        assert new == {"stderr": "", "interrupted": False, "isImage": False}
+    else:
+        found = {
+            "claude's text": lambda: reply["hookSpecificOutput"]["updatedToolOutput"],
+            "claude's server": lambda: reply["hookSpecificOutput"]["updatedToolOutput"][0]["text"],
+            "codex": lambda: reply["reason"],
+            "gemini": lambda: reply["reason"],
+            "copilot": lambda: reply["modifiedResult"]["textResultForLlm"],
+        }
+        assert found[case]().startswith(WHY)
+
+
+@pytest.mark.parametrize(
+    "subscription", [{}, {"replaces": True, "match": {"tool_kind": "read"}}, {"mode": "event"}]
+)
+async def test_not_if_no_plugin_could_have_changed_it(subscription: dict[str, Any]) -> None:
+    assert await said("codex", subscription) == {}
