@@ -11,7 +11,7 @@ PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test examples test-hermes bench-hermes real-clients pythons lint bench torture soak generate docs release clean
+.PHONY: help demo test examples test-hermes bench-hermes real-clients real-servers pythons lint bench torture soak generate docs release clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,6 +35,9 @@ bench-hermes: ## what a plugin costs in the real Hermes Agent, on an idle machin
 
 real-clients: $(DEV) ## plugins in the real Claude Code, Codex, Gemini CLI and Copilot CLI (1 GB from npm), offline; some of it: make real-clients ARGS="codex session"
 	@$(BIN)/python -m tests.real_clients $(ARGS)
+
+real-servers: $(DEV) ## public MCP servers from npm and PyPI (0.3 GB) as plugins, with a guard in front; some of them: make real-servers ARGS="git time"
+	@$(BIN)/python -m tests.real_servers $(ARGS)
 
 pythons: $(DEV) ## the SDK on the oldest Python that is found, the host on the newest; on every one: make pythons ARGS=--all
 	@$(BIN)/python -m tests.pythons $(ARGS)
@@ -65,7 +68,7 @@ release: $(DEV) ## a dry run: versions, CHANGELOG, wheels, the npm package, and 
 	@$(BIN)/python -m tools.release $(DIST)
 
 clean: ## remove the virtual environment, caches and built files
-	rm -rf $(VENV) .venv-hermes .real-clients build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-hermes .real-clients .real-servers build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find host sdk tests tools examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(RUNTIME): $(PROJECTS)

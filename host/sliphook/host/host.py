@@ -49,6 +49,8 @@ class PluginHost(OutsideSessions):
             waits, `interrupt` interrupts the turn, `refuse` is refused.
         approver: asks a person if a plugin answers `ask`; without it a plugin that may `approve` is
             asked, or `ask` is deny.
+        approver_queues: the approver is called for several tool calls of a session at once, as it
+            puts them to its person one behind the other itself.
         asker: asks a person for a plugin (`host/ask`); None if no one can be asked.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
@@ -80,6 +82,7 @@ class PluginHost(OutsideSessions):
         *,
         name: str = "sliphook",
         approver: Approver | None = None,
+        approver_queues: bool = False,
         on_submit: Callable[[Submission], object] | None = None,
         plugin_messages: PluginMessages = "queue",
         asker: Asker | None = None,
@@ -109,6 +112,7 @@ class PluginHost(OutsideSessions):
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem, on_offers),
             approver=approver,
+            approver_queues=approver_queues,
             on_submit=on_submit,
             plugin_messages=plugin_messages,
             providers=providers or {},

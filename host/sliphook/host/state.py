@@ -78,6 +78,7 @@ class HostState:
         name: str,
         callbacks: Callbacks,
         approver: Approver | None,
+        approver_queues: bool,
         on_submit: Callable[[Submission], object] | None,
         plugin_messages: PluginMessages,
         providers: Mapping[str, str | None],
@@ -132,6 +133,7 @@ class HostState:
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self._providers = dict(providers)
         self.approver, self.asker = approver, asker
+        self.approver_queues = approver_queues
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
         tools = ToolTable(reserved_tools, self.reports.offers_changed)
         self.plugin_calls = PluginCalls(self._by_name, tools, self.recorder, self.reports)

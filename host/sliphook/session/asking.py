@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from typing import Final, Literal
 
@@ -85,7 +86,9 @@ async def approve(
         owner=tool.origin,
     )
     person = yes_or_no(partial(approver, request)) if approver is not None else None
-    settled = await put_question(hooks, turn, question, person)
+    settled = await put_question(
+        hooks, turn, question, person, queued=not hooks.host.approver_queues
+    )
     if settled.allows:
         return False, ()
     if settled.outcome == "answered":
@@ -94,11 +97,16 @@ async def approve(
 
 
 async def put_question(
-    hooks: Hooks, turn: TurnState, question: OpenQuestion, person: AsksPerson | None
+    hooks: Hooks,
+    turn: TurnState,
+    question: OpenQuestion,
+    person: AsksPerson | None,
+    *,
+    queued: bool = True,
 ) -> Settlement:
     """Put a question to the person and to the plugins; the first answer counts.
 
-    A session asks one at a time. Plugins are told of it before and after. Whatever ends it, the
+    Plugins are told of it before and after. Whatever ends it, the
     question is settled when this returns or raises.
 
     Args:
@@ -106,6 +114,7 @@ async def put_question(
         turn: the turn that waits; its end settles the question.
         question: a new one.
         person: asks the person; None if none can be asked. Cancelled when a plugin has answered.
+        queued: the session asks one at a time; else it is asked at once, where others may be.
     """
     question.has_person = person is not None
     turn.questions.add(question)
@@ -121,7 +130,7 @@ async def put_question(
             _tell_received(hooks, turn, question)
             return question.give_up()
         with question.scope:
-            async with hooks.state.asking:
+            async with hooks.state.asking if queued else nullcontext():
                 await _ask(hooks, turn, question, person)
         return question.give_up()
     finally:

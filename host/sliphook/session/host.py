@@ -74,6 +74,7 @@ class SessionHost(Protocol):
     Attributes:
         home: where the host was opened.
         approver: asks a person whether a tool may run, or None.
+        approver_queues: it may be called while it still asks.
         asker: asks a person for a plugin, or None.
         deadlines: the timeouts of all calls.
         recorder: records hooks, or None.
@@ -83,6 +84,7 @@ class SessionHost(Protocol):
 
     home: Home
     approver: Approver | None
+    approver_queues: bool
     asker: Asker | None
     deadlines: Deadlines
     recorder: HookRecorder | None

@@ -32,7 +32,12 @@ async def daemon(
 
         class WithPlugin(Daemon):
             def _host(self, trace: TraceSink | None) -> PluginHost:
-                return PluginHost([plugin], trace=trace)
+                return PluginHost(
+                    [plugin],
+                    trace=trace,
+                    approver=self._ask_agent,
+                    approver_queues=True,
+                )
 
         async with trio.open_nursery() as nursery:
             served = WithPlugin(DIALECTS[agent], claimed, installed, settings or AgentSettings())

@@ -54,10 +54,16 @@ class OpenCall:
             self.answer = answer
             self.answered.set()
 
-    async def approved(self, request: ApprovalRequest) -> bool:
-        """Have the agent ask its person; whether the call runs is seen by what comes next."""
+    async def approved(self, request: ApprovalRequest, *, asks_person: bool) -> bool:
+        """Have the agent ask its person; whether the call runs is seen by what comes next.
+
+        Raises:
+            HostError: the agent cannot ask, so its hook is a deny with the reasons.
+        """
         reasons = "; ".join(f"{reason.plugin}: {reason.text}" for reason in request.reasons)
         self.settle(HookAnswer(ask=reasons, arguments=_changed(self.told, request.arguments)))
+        if not asks_person:
+            raise HostError("no hook of this agent has it ask its person")
         await self._decided.wait()
         return self._allowed is True
 
@@ -83,16 +89,16 @@ class OpenCall:
 _current: ContextVar[OpenCall] = ContextVar("call")
 
 
-async def ask_agent(request: ApprovalRequest) -> bool:
+async def ask_agent(request: ApprovalRequest, *, asks_person: bool) -> bool:
     """The host's approver: the agent asks, in the answer to its own hook.
 
     Raises:
-        HostError: no hook has told of the call.
+        HostError: no hook has told of the call, or the agent cannot ask.
     """
     call = _current.get(None)
     if call is None:
         raise HostError("no hook has told of this call")
-    return await call.approved(request)
+    return await call.approved(request, asks_person=asks_person)
 
 
 class Calls:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import trio
 
-from sliphook import PluginHost, Progress
+from sliphook import ApprovalRequest, PluginHost, Progress
 from sliphook.adapters.dialects.answer import HookAnswer, HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
@@ -105,7 +105,8 @@ class Daemon:
         return PluginHost(
             [spec for spec in self._installed.specs if self._is_wanted(spec.name)],
             name=self._dialect.name,
-            approver=ask_agent if may_ask else None,
+            approver=self._ask_agent if may_ask else None,
+            approver_queues=True,
             on_notify=self._notify,
             on_progress=self._progressed,
             on_offers=self._offers_changed,
@@ -115,6 +116,9 @@ class Daemon:
             open_wait_s=_PLUGINS_START_S,
             trace=trace,
         )
+
+    async def _ask_agent(self, request: ApprovalRequest) -> bool:
+        return await ask_agent(request, asks_person=self._dialect.asks_person)
 
     def _is_wanted(self, name: str | None) -> bool:
         return self._settings.plugins is None or name in self._settings.plugins

@@ -15,15 +15,19 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 _STEP_BYTES: Final = 256 * 1024
 """Counted in 2 ms at worst."""
 
-
-def _raw(*names: str) -> msgspec.json.Decoder[Any]:
-    """Decodes an object of these fields, each as it was written; the others are skipped."""
-    fields = [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in names]
-    return msgspec.json.Decoder(msgspec.defstruct("_Raw", fields))
-
-
-_envelopes: Final = _raw(*IDENTIFYING, RESULT)
-_results: Final = _raw(*RESULT_TEXTS, *RESULT_FLAGS)
+_Envelope = msgspec.defstruct(
+    "_Envelope",
+    [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in (*IDENTIFYING, RESULT)],
+)
+_envelopes: Final = msgspec.json.Decoder(_Envelope)
+_Result = msgspec.defstruct(
+    "_Result",
+    [
+        (name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET)
+        for name in (*RESULT_TEXTS, *RESULT_FLAGS)
+    ],
+)
+_results: Final = msgspec.json.Decoder(_Result)
 _FLAGS: Final = {b"true": True, b"false": False}
 
 

@@ -218,6 +218,7 @@ DIALECT: Final = Dialect(
     ),
     life=("SessionStart", "SessionEnd"),
     turns=("UserPromptSubmit", "Stop", "Interrupt"),
+    asks_person=False,
     guards=MappingProxyType({"PreToolUse": UNREACHED, "UserPromptSubmit": UNREACHED}),
     environment=("CODEX_HOME",),
 )

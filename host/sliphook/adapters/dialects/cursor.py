@@ -207,6 +207,7 @@ DIALECT: Final = Dialect(
     server=ServerConfig(user=".cursor/mcp.json", project=".cursor/mcp.json"),
     life=("sessionStart", "sessionEnd"),
     turns=("beforeSubmitPrompt", "stop"),
+    asks_person=False,
     guards=MappingProxyType(
         {
             "preToolUse": reply_of({"permission": "deny", "agent_message": NOT_ASKED}),

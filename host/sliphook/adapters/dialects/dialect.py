@@ -175,6 +175,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         guards: what the client says, by event, when a guard could not be asked.
         environment: the variables of the agent that the daemon may have.
         transcript: tells of interrupts that no hook tells of; None if it does not.
+        asks_person: it asks its person if a hook says so; else that is a deny.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     guards: Mapping[str, HookReply]
     environment: tuple[str, ...] = ()
     transcript: Transcript | None = None
+    asks_person: bool = True
 
     def entry(self, ours: str) -> DialectEntry:
         """The entry of that name of our catalogue."""

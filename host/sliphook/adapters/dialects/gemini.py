@@ -290,6 +290,7 @@ DIALECT: Final = Dialect(
     server=ServerConfig(user=".gemini/settings.json", project=".gemini/settings.json"),
     life=("SessionStart", "SessionEnd"),
     turns=("BeforeAgent", "AfterAgent"),
+    asks_person=False,
     guards=MappingProxyType({"BeforeTool": UNREACHED, "BeforeAgent": UNREACHED}),
     environment=("GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD"),
     transcript=Transcript(mark=b"Request cancelled.", interrupt=_is_interrupt),
