@@ -124,16 +124,14 @@ class HostState:
         self.hide(own_keys(os.environ))
         self._rates: WeakKeyDictionary[Plugin, Rates] = WeakKeyDictionary()
         self._submissions = Submissions(self.sessions, on_submit, plugin_messages)
-        self._name = name
+        self._name, self._data_home = name, data_home
         self._reserved_commands = frozenset(reserved_commands)
-        self._data_home = data_home
         self._parted: list[Plugin] = []
         self._file_names: dict[Plugin, str] = {}
         self._subscribers: dict[str, Audience] | None = None  # not found yet
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self._providers = dict(providers)
-        self.approver, self.asker = approver, asker
-        self.approver_queues = approver_queues
+        self.approver, self.approver_queues, self.asker = approver, approver_queues, asker
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
         tools = ToolTable(reserved_tools, self.reports.offers_changed)
         self.plugin_calls = PluginCalls(self._by_name, tools, self.recorder, self.reports)
