@@ -1,9 +1,9 @@
 """`make real-clients`: our plugins in the real agents, offline, against a scripted model.
 
-    python -m tests.real_clients [AGENT] [SCENARIO] ...
+    python -m tests.real_clients [--keep] [AGENT] [SCENARIO] ...
 
 npm installs the agents, in the versions of `package-lock.json`. All else is done in a network
-namespace that has loopback only.
+namespace that has loopback only. A home for each scenario is left with `--keep`, and if it failed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _UNSHARE = ["unshare", "--net", "--map-root-user"]
 
 def main(words: list[str]) -> int:
     """The exit code: 0 if every scenario went well."""
+    keep = "--keep" in words
+    words = [word for word in words if word != "--keep"]
     known = {*CLIENTS, *scenarios.ALL}
     if unknown := set(words) - known:
         print(f"there is no {', '.join(sorted(unknown))}; there is {', '.join(sorted(known))}")
@@ -40,6 +42,7 @@ def main(words: list[str]) -> int:
             return 1
         inside = 'ip link set lo up && exec "$@"'
         again = [sys.executable, "-m", "tests.real_clients", *words]
+        again += ["--keep"] if keep else []
         words = [*_UNSHARE, "sh", "-c", inside, "sh", *again]
         return subprocess.run(words, env={**os.environ, _INSIDE: "1"}, check=False).returncode
     base = Path(tempfile.mkdtemp(prefix="sh-", dir="/tmp"))  # a socket's path has to be short
@@ -65,7 +68,9 @@ def main(words: list[str]) -> int:
                 said = f"FAILED, see {folder}\n{traceback.format_exc()}"
             took_s = time.monotonic() - begun_s
             print(f"{label:20}  {name:14}  {took_s:5.1f} s  {said}", flush=True)
-    if not failed:
+    if keep:
+        print(f"kept, with traces: {base}")
+    elif not failed:
         shutil.rmtree(base, ignore_errors=True)
     return int(failed > 0)
 

@@ -189,10 +189,13 @@ def interrupt(world: World) -> None:
         assert [status for _, status in world.posts()] == ["cancelled"], world.posts()
         assert world.told("turn_end")[0]["outcome"] == "interrupted"
         screen.shows(world.client.ready)
-        world.prompt(screen, world.client.call("echo the-second-turn"))
+        call = world.client.call
+        world.prompt(screen, call("rm -rf build"), call("echo a-secret"))
         wait_for(lambda: world.guard.names().count("turn_end") == 2)
         assert world.told("turn_end")[1]["outcome"] == "completed"
-        assert [status for _, status in world.posts()] == ["cancelled", "ok"], world.posts()
+        assert [status for _, status in world.posts()] == ["cancelled", "denied", "ok"], (
+            world.posts()
+        )
         screen.shows(world.client.ready)
         screen.write(world.client.leave)
         screen.insists("Enter", until=lambda: "session_end" in world.guard.names())

@@ -62,6 +62,9 @@ class World:
         for folder in (self.project, self.runtime):
             folder.mkdir(mode=0o700)
         client.set_up(home, model.url)
+        config = home / ".config" / "sliphook" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(f"[agents.{client.name}]\ntrace = true\n")
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),

@@ -143,8 +143,12 @@ class World:
         return [one["outcome"] for one in self.guard.params("event/turn_end")]
 
     def statuses(self) -> list[str]:
-        """How each call ended that the guard was asked about."""
-        return [one["status"] for one in self.guard.params("hook/post_tool_call")]
+        """How each call ended that the guard was asked about; first those that were stopped."""
+        ends = [
+            *self.guard.params("event/post_tool_call"),
+            *self.guard.params("hook/post_tool_call"),
+        ]
+        return [one["status"] for one in ends]
 
 
 def check(name: str, server: Server, home: Path) -> None:

@@ -1,0 +1,58 @@
+"""Who may ask a daemon, if the folder of its socket did not keep others out."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+
+import pytest
+import trio
+
+from sliphook.adapters.attached.service import is_same_user
+from sliphook.testing import FakePlugin
+from tests.programs import WAIT_S
+
+from .in_process import ask, daemon
+
+_OTHER = 12_345
+_ASKS = """
+import socket, sys
+one = socket.socket(socket.AF_UNIX)
+one.connect(sys.argv[1])
+try:
+    one.sendall(b'sliphook 1 claude-code PreToolUse 1 closed 2\\n{}')
+    print(one.recv(65536))
+except ConnectionError:
+    print(b'')
+"""
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(socket, "SO_PEERCRED"), reason="the system does not tell who asks"
+)
+
+
+def test_a_process_of_another_user_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert is_same_user(ours)
+        own = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+        assert not is_same_user(ours)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="others need a Python, too")
+async def test_another_user_is_turned_away_without_a_word() -> None:
+    guard = FakePlugin("guard", hears=["pre_tool_call"])
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path:
+            path.parent.chmod(0o777)
+            path.chmod(0o666)
+            words = ["/usr/bin/python3", "-c", _ASKS, str(path)]
+            theirs = await trio.run_process(
+                words, capture_stdout=True, stderr=subprocess.STDOUT, check=False, user=_OTHER
+            )
+            assert theirs.stdout == b"b''\n"
+            body = b'{"session_id":"s","tool_name":"Bash","tool_input":{},"tool_use_id":"t"}'
+            assert (await ask(path, "claude-code", "PreToolUse", body)).startswith(b"sliphook 1 0")
