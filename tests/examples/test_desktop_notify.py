@@ -116,8 +116,10 @@ class Desktop:
         """The daemon is stopped, and answers nothing."""
         pid = int(self._pid.read_text())
         os.kill(pid, signal.SIGSTOP)
-        yield
-        os.kill(pid, signal.SIGCONT)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def end(self) -> None:
         self._bus.terminate()
