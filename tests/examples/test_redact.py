@@ -319,21 +319,20 @@ async def test_a_long_conversation_costs_little_more_than_to_send_it(
     messages = long_conversation()
     without: list[float] = []
     again: list[float] = []
-    with trio.fail_after(WAIT_S):
-        async with (
-            PluginHost([plain]) as host,
-            host.session() as session,
-            session.turn("x") as turn,
-        ):
-            without += [await took(turn, messages) for _ in range(5)]
-    async with agent(data) as here, here.session.turn("x") as turn:
+    async with (
+        PluginHost([plain]) as host,
+        host.session() as session,
+        session.turn("x") as other,
+        agent(data) as here,
+        here.session.turn("x") as turn,
+    ):
         gate = await ask(turn, messages)
         assert [GITHUB in (message.content or "") for message in gate.messages].count(True) == 0
         assert [PLACEHOLDER in (text or "") for text in texts(gate)].count(True) == 100
-        again += [
-            await took(turn, [*messages, Message(role="user", content=f"go on {number}")])
-            for number in range(5)
-        ]
+        for number in range(6):  # in turn: what else the machine does concerns both
+            without.append(await took(other, messages))
+            new = Message(role="user", content=f"go on {number}")
+            again.append(await took(turn, [*messages, new]))
     ratio = min(again) / min(without)
     print(f"{ratio:.2f} times the hook that answers nothing")
     # 1.2 to 1.5 on a quiet machine; searched anew, it is over 10

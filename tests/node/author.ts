@@ -51,6 +51,11 @@ plugin.hook("pre_llm_call", { replaces: true, attempts: true }, (call, ctx) => {
 });
 // @ts-expect-error: it speaks one of two
 plugin.hook("pre_llm_call", { replaces: true }, () => replace({ route: { api: "gemini" } }));
+plugin.hook("pre_llm_call", { replaces: true }, () =>
+  replace({ messages: [[0, 7], { role: "user", content: "new" }] }),
+);
+// @ts-expect-error: a pair has two numbers
+plugin.hook("pre_llm_call", { replaces: true }, () => replace({ messages: [[0]] }));
 plugin.on("pre_llm_call", { include: ["messages"] }, (call) => call.messages?.length);
 plugin.tool("weather", { schema: { type: "object" } }, async (args) => `${args.city}`);
 plugin.tool("build", async (args, ctx) => {

@@ -13,6 +13,7 @@ from tests.adapters.dialects.recorded import payload
 from tests.programs import Workshop
 
 from .clients import KEY
+from .redacted import redacted
 from .their_hooks import their_hooks
 from .world import World, children
 
@@ -301,6 +302,7 @@ ALL: Final[dict[str, tuple[Callable[[World], None], tuple[str, ...]]]] = {
     "mcp": (mcp, ("claude-code",)),
     "their-hooks": (their_hooks, ("claude-code",)),
     "served": (served, _EACH),
+    "redacted": (redacted, ("claude-code", "codex")),
 }
 """Each scenario with the agents that have what it is about."""
 
