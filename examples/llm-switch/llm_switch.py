@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Optional
+from typing import Annotated, Optional
 
 import msgspec
 from local_models import Models, ModelsError
@@ -18,6 +18,7 @@ from sliphook_sdk import (
     HostRefused,
     LifeContext,
     Plugin,
+    Tool,
     ToolError,
     deny,
     disabled,
@@ -37,6 +38,9 @@ LONGEST_S = 600.0
 """The most that a hook or a tool may take."""
 OWN_SHARE = 0.95
 """The plugin gives up before the host does, and says why."""
+
+
+Name = Annotated[str, msgspec.Meta(examples=["qwen3"])]  # for `sliphook check`
 
 
 class Settings(msgspec.Struct):
@@ -70,6 +74,8 @@ async def read_models(*, ctx: LifeContext[Settings]) -> Disabled | None:
     except ModelsError as exc:
         return disabled(str(exc))
     server.open(models, ctx.data_dir)
+    about = f"{switch_local_llm.__doc__} There are: {', '.join(models.names)}."
+    plugin.set_tools([Tool(switch_local_llm, description=about, timeout_s=LONGEST_S)])
     return None
 
 
@@ -92,12 +98,8 @@ async def to_this_machine(
 
 
 @plugin.tool(timeout_s=LONGEST_S)
-async def switch_local_llm(model: str, *, ctx: AsyncContext[Settings]) -> str:
-    """Have a model of this machine answer, from the next model call on until the user chooses one.
-
-    Args:
-        model: its name; a wrong name is answered with those that there are.
-    """
+async def switch_local_llm(model: Name, *, ctx: AsyncContext[Settings]) -> str:
+    """Have a model of this machine answer, from the next model call on until the user takes one."""
     if model not in server.models:
         raise ToolError(f"there is no model {model}; there are {', '.join(server.models.names)}")
     server.call_ended(ctx.turn_id or "")  # the model has asked for this, so it has answered

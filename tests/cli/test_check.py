@@ -3,8 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.docs.protocol_sentences.says import says
-from tests.programs import Workshop
+from tests.programs import Workshop, case_of
 
 from .conftest import Sliphook
 
@@ -45,6 +47,28 @@ def test_one_that_does_not_is_told_what_to_do(
     assert xml.get("errors") == "0"
     (failed,) = [case for case in xml if case.find("failure") is not None]
     assert failed.get("name") == "hook pre_tool_call"
+
+
+def test_a_plugin_is_checked_with_settings_and_variables(
+    sliphook: Sliphook, shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = 'if (params["name"], os.environ.get("TOKEN")) == ("work", "t-1"): return "done"'
+    plugin = shop.program(
+        on=case_of("tool/call", works) + ANSWERS,
+        tools=["work"],
+        env=[{"name": "TOKEN"}],
+        config_schema={"type": "object", "properties": {"port": {"type": "integer"}}},
+    )
+    monkeypatch.setenv("TOKEN", "t-1")
+    alone = sliphook("check", plugin.path)
+    assert (alone.status, "\n  ok       tool work " in alone.out) == (3, False), alone.out
+    assert plugin.params("initialize")[0]["plugin"]["config"] == {}
+    given = sliphook("check", plugin.path, "--env", "TOKEN", "--config", "port=7")
+    assert (given.status, "\n  ok       tool work " in given.out) == (0, True), given.out
+    assert plugin.params("initialize")[-1]["plugin"]["config"] == {"port": 7}
+    wrong = sliphook("check", plugin.path, "--config", "port=seven")
+    assert (wrong.status, wrong.out) == (1, "")
+    assert "port" in wrong.err
 
 
 @says(

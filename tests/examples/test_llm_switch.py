@@ -219,6 +219,8 @@ async def test_servers_that_do_not_come_up(box: Box) -> None:
         assert "unrecognized arguments: --no-such-option" in here.alerts[3]
         assert tool.status == "error"
         assert unknown.text() == "there is no model else; there are slow, missing, nul, wrong, good"
+        (offer,) = here.host.tools()
+        assert offer.description.endswith("There are: slow, missing, nul, wrong, good.")
     assert not any(map(lives, box.started()))
     assert "TWO AT ONCE" not in "".join(box.done())
 
@@ -455,7 +457,7 @@ async def test_a_file_of_models_that_is_wrong(box: Box, text: str | None, why: s
 
 
 async def test_it_keeps_to_the_protocol(box: Box) -> None:
-    box.model("qwen")
+    box.model("qwen3")
     spec = PluginSpec(PLUGIN, config={"models": str(box.yaml)})
     with trio.fail_after(WAIT_S):
         for plugin in (spec, PluginSpec(PLUGIN)):  # with models, and as `sliphook check` starts it

@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,7 @@ class Child:
         cls,
         command: Sequence[str],
         data_dir: Path,
+        granted: Mapping[str, str],
         breach: Breach,
         nursery: trio.Nursery,
         watched: Watched | None,
@@ -99,8 +100,8 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=data_dir,
-            # As the host starts it, without any grant: a variable of this shell must not help it.
-            env=plugin_environment(os.environ, {}),
+            # As the host starts it: a variable of this shell that is not granted must not help it.
+            env=plugin_environment(os.environ, granted),
             # Its own process group, so that `end` also kills what the plugin has started.
             start_new_session=True,
         )

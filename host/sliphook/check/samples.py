@@ -63,12 +63,14 @@ def message(
     return frame(envelope.encode(request))
 
 
-def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str, Any]:
+def initialize_params(
+    name: str | None, data_dir: str, config: dict[str, object], **more: Any
+) -> dict[str, Any]:
     """The params of `initialize`. `more` replaces fields or adds unknown ones."""
     params = example_of(InitializeParams)
     return {
         **params,
-        "plugin": {"name": name, "data_dir": data_dir, "config": {}},
+        "plugin": {"name": name, "data_dir": data_dir, "config": config},
         "events": list(CATALOGUE),
         **more,
     }

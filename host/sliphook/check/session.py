@@ -49,6 +49,8 @@ class Bench:
         # absolute, as the process runs in another folder
         self.command = (str(spec.path.absolute()), *(spec.made.arguments if spec.made else ()))
         self._stem = spec.stem
+        self._granted = spec.env
+        self._config = dict(spec.config)
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
         self.breaches: dict[str, list[str]] = {}
@@ -90,9 +92,13 @@ class Bench:
         Raises:
             CheckFailed: it fails.
         """
-        params = initialize_params(name, str(self.data_dir), **more)
+        params = self.initialize_params(name, **more)
         reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
         return self.accept(child, reply)
+
+    def initialize_params(self, name: str | None, **more: Any) -> dict[str, Any]:
+        """The params of `initialize`. `more` replaces fields or adds unknown ones."""
+        return initialize_params(name, str(self.data_dir), self._config, **more)
 
     def accept(self, child: Child, reply: envelope.Reply) -> ReadManifest:
         """Read the answer to `initialize` as the host does.
@@ -161,7 +167,7 @@ class Bench:
         watched = Watched(self._trace, name) if self._trace is not None else None
         try:
             return await Child.start(
-                self.command, self.data_dir, self._breach, self._nursery, watched
+                self.command, self.data_dir, self._granted, self._breach, self._nursery, watched
             )
         except OSError as error:
             raise CheckFailed(

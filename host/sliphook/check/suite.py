@@ -122,7 +122,8 @@ async def check_plugin(
     It is started several times, and its tools and commands are really called.
 
     Args:
-        plugin: the executable, or the spec of one that an adapter makes.
+        plugin: the executable, or a spec: with the settings and variables that it is started with,
+            or of one that an adapter makes.
         on_finding: gets each finding as it is made.
         trace: records the messages, or None.
     """

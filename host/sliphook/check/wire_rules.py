@@ -13,7 +13,7 @@ from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_HOST_DEPTH, M
 
 from .child import Child
 from .finding import CheckFailed, Skip
-from .samples import MISLEADING, initialize_params, message
+from .samples import MISLEADING, message
 from .session import Bench
 
 _MANY = 200
@@ -45,7 +45,7 @@ async def handshake(bench: Bench) -> str:
 async def versions(bench: Bench) -> str:
     """The plugin refuses a host that speaks only a version that it does not know."""
     async with bench.started() as child:
-        params = initialize_params(None, str(bench.data_dir), protocol_versions=[_OF_TOMORROW])
+        params = bench.initialize_params(None, protocol_versions=[_OF_TOMORROW])
         reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
     code = int(ErrorCode.INVALID_PARAMS)
     if reply.error is None or reply.error.code != code:
@@ -77,7 +77,7 @@ async def byte_by_byte(bench: Bench) -> str:
         id = child.next_id()
         data = message(
             "initialize",
-            initialize_params(bench.declared.name, str(bench.data_dir), of_tomorrow={"a": [1]}),
+            bench.initialize_params(bench.declared.name, of_tomorrow={"a": [1]}),
             id,
         )
         if bench.answers_ping:

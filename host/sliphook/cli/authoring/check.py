@@ -36,6 +36,19 @@ _COLOURS = {
 @click.command("check")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--mcp", metavar="COMMAND", help="Check the MCP server of this command as a plugin.")
+@click.option(
+    "--env",
+    multiple=True,
+    metavar="VARIABLE",
+    help="Give it this environment variable. May be given several times.",
+)
+@click.option(
+    "--config",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting for it. May be given several times.",
+)
 @json_option
 @click.option(
     "--junit",
@@ -48,6 +61,8 @@ _COLOURS = {
 def command(
     path: Path | None,
     mcp: str | None,
+    env: tuple[str, ...],
+    settings: tuple[str, ...],
     as_json: bool,
     junit: Path | None,
     watch: bool,
@@ -64,13 +79,14 @@ def command(
     protocol.
     """
     from sliphook.check import check_plugin
-    from sliphook.cli.options.plugin import server_of
+    from sliphook.cli.options.plugin import given, server_of
     from sliphook.cli.running import Interruptible, run_trio
+    from sliphook.plugin.spec import PluginSpec
 
     if (path is None) == (mcp is None):
         raise click.UsageError("give PATH, or --mcp COMMAND")
-    checked = path if mcp is None else server_of(mcp)
-    assert checked is not None
+    spec = PluginSpec(path) if path is not None else server_of(mcp or "")
+    (checked,) = given([spec], env, settings)
 
     async def check(running: Interruptible) -> int:
         show: Callable[[CheckFinding], object] = _nothing if as_json else _show

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sliphook.registry.made import Made
 
 __all__ = [
+    "given",
     "plugin_options",
     "refuse_what_others_could_change",
     "server_of",
@@ -56,7 +57,7 @@ def plugin_options(command: _F) -> _F:
 
         named = [_installed(one) or _tried(Path(one)) for one in plugins]
         specs = [*named, *map(server_of, mcp), *map(hooks_of, hooks)]
-        return command(plugins=_given(specs, env, settings), **others)
+        return command(plugins=given(specs, env, settings), **others)
 
     options = (
         click.option(
@@ -144,10 +145,15 @@ def server_of(command: str) -> PluginSpec:
         raise Failed(f"--mcp: {error}") from None
 
 
-def _given(
+def given(
     specs: Sequence[PluginSpec], env: Sequence[str], settings: Sequence[str]
 ) -> tuple[PluginSpec, ...]:
-    """The plugins, with the variables and the settings for those that are not installed."""
+    """The plugins, with the variables and the settings for those that are not installed.
+
+    Raises:
+        click.UsageError: all are installed.
+        Failed: a variable cannot be given, or a setting is no plugin's or wrong.
+    """
     tried = [spec for spec in specs if spec.name is None]
     for option, values, instead in (
         ("--env", env, "give an installed one a variable by: sliphook config NAME --env VARIABLE"),
