@@ -25,6 +25,10 @@ test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 examples: $(DEV) ## the use cases of examples/, each with the real server, browser, database or shell
 	@$(BIN)/python -m pytest -n auto tests/examples $(ARGS)
 
+.PHONY: fleet-load
+fleet-load: $(DEV) ## 200 agents, 1,000 events a second, and the broker killed in the middle; less: make fleet-load ARGS="--agents 20 --rate 100"
+	@$(BIN)/python -m tests.examples.fleet_load $(ARGS)
+
 test-hermes: ## the bridge in the real Hermes Agent, in an environment of its own, offline but for installing it
 	@test -x .venv-hermes/bin/pytest || { $(PYTHON) -m venv .venv-hermes && .venv-hermes/bin/python -m pip install --quiet --disable-pip-version-check 'hermes-agent[anthropic,bedrock]==0.19.0' -e sdk/python -e '.[test]'; }
 	@SLIPHOOK_TEST_HERMES=1 .venv-hermes/bin/python -m pytest -s -W default tests/bridges/hermes/real $(ARGS)

@@ -73,7 +73,7 @@ def test_what_the_plugin_needs_of_a_folder_that_is_empty_inside(
 
 @pytest.mark.parametrize(
     ("returncode", "status"),
-    [(0, 0), (1, 1), (127, 127), (128, 128), (139, -11), (137, -9), (-9, -9)],
+    [(0, 0), (1, 1), (127, 127), (128, 128), (139, -11), (137, -9), (-9, -9), (255, 255)],
 )
 def test_a_death_by_signal_is_told_as_one(returncode: int, status: int) -> None:
     assert sandbox.status_of(returncode) == status

@@ -354,6 +354,10 @@ def test_sessions_make_their_state_once_and_only_where_it_was_declared() -> None
     plugin.sessions["a"].append("x")
     assert plugin.sessions["a"] == ["x"]
     assert list(plugin.sessions) == ["a"]
+    assert plugin.sessions.get("b") is None
+    assert plugin.sessions.get("b", ["y"]) == ["y"]
+    assert list(plugin.sessions.values()) == [["x"]]
+    assert list(plugin.sessions.items()) == [("a", ["x"])]
     assert "b" not in plugin.sessions
     plugin.sessions.forget("a")
     assert len(plugin.sessions) == 0

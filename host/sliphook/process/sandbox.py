@@ -157,5 +157,8 @@ def why_no_sandbox(data_dir: Path) -> str | None:
 
 
 def status_of(returncode: int) -> int:
-    """The plugin's status as `subprocess` gives it; bubblewrap reports signal N as 128 + N."""
-    return 128 - returncode if returncode > 128 else returncode
+    """The plugin's status as `subprocess` gives it; bubblewrap reports signal N as 128 + N.
+
+    There are 64 signals: 255 is a status, that of `ssh` and of `exit -1`.
+    """
+    return 128 - returncode if 128 < returncode <= 128 + 64 else returncode
