@@ -222,14 +222,22 @@ def follow(session: Session, name: str, payload: Any) -> None:
         session.tools += 1
 
 
-def stop(wanted: Stop, since: float) -> Stopped:
-    """Interrupt the turns that were open at that time. For the listener's thread."""
+def stop(wanted: Stop, since: float) -> Stopped | None:
+    """Interrupt the turns that were open at that time. For the listener's thread.
+
+    None if nothing here is meant.
+    """
     turns, problem = 0, None
-    for session_id, session in plugin.sessions.items():
-        meant = wanted.all or wanted.agent in (fleet.agent, session_id)
-        if wanted.user is not None:
-            meant = meant or wanted.user == session.user
-        if not meant or session.busy_since is None or session.busy_since > since:
+    all_here = wanted.all or wanted.agent == fleet.agent
+    meant = {
+        session_id: session
+        for session_id, session in plugin.sessions.items()
+        if all_here or wanted.agent == session_id or wanted.user == session.user
+    }
+    if not meant and not all_here:
+        return None
+    for session_id, session in meant.items():
+        if session.busy_since is None or session.busy_since > since:
             continue
         try:
             turns += plugin.host.interrupt(wanted.reason, session_id=session_id)
@@ -249,6 +257,7 @@ def state(policy_id: str) -> bytes:
             "lost": fleet.lost,
             "sessions": [
                 {
+                    "session": session_id,
                     "key": one.key[:100],
                     "user": one.user[:100],
                     "busy_s": None if one.busy_since is None else now - one.busy_since,
@@ -257,7 +266,7 @@ def state(policy_id: str) -> bytes:
                     "tools": one.tools,
                     "tokens": one.tokens,
                 }
-                for one in islice(plugin.sessions.values(), MAX_SESSIONS)
+                for session_id, one in islice(plugin.sessions.items(), MAX_SESSIONS)
             ],
         }
     )

@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 EVENTS = "fleet:events"  # a stream: what happened in all sessions
-CONTROL = "fleet:control"  # a stream: what operators want
+CONTROL = "fleet:control"  # a stream: what operators want of all agents
 POLICY = "fleet:policy"  # a JSON text, see policy.py
 AGENT = "fleet:agent:"  # one key for each living agent, which lapses by itself
 REPLIES = "fleet:replies:"  # one stream for each stop: what it came to
@@ -73,6 +73,16 @@ def connect(server: Server, password: str | None) -> Client:
         retry=Retry(NoBackoff(), 0),
         **options,
     )
+
+
+def control_of(agent: str) -> str:
+    """The stream of what operators want of one agent. So the others need not wake."""
+    return f"{CONTROL}:{agent}"
+
+
+def replies_to(stream: str, entry: bytes) -> str:
+    """The stream of the answers to what stands in CONTROL, or in that of one agent."""
+    return f"{REPLIES}{stream}:{entry.decode()}"
 
 
 def own_user() -> str:

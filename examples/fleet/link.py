@@ -13,7 +13,7 @@ from typing import Optional
 
 import msgspec
 import policy
-from broker import AGENT, CONTROL, EVENTS, POLICY, REPLIES, WANTS_S, Client, millis
+from broker import AGENT, CONTROL, EVENTS, POLICY, WANTS_S, Client, control_of, millis, replies_to
 from spool import Spool
 
 from sliphook_sdk.protocol import Level
@@ -104,7 +104,7 @@ class Listener:
         folder: Path,
         agent: str,
         state: Callable[[str], bytes],
-        stop: Callable[[Stop, float], Stopped],
+        stop: Callable[[Stop, float], Stopped | None],
         log: Log,
     ):
         self.policy, self.policy_id = policy.UNKNOWN, "-"
@@ -117,7 +117,7 @@ class Listener:
         self._log = log
         self._heard_s: float | None = None
         self._told_s = -WANTS_S
-        self._last: bytes | None = None  # the newest entry of CONTROL that was seen
+        self._last: dict[str, bytes] = {}  # of each stream the newest entry that was seen
         self._clock_s = 0.0  # the broker's clock less `time.monotonic()`
         text = policy.remembered(self._file)
         if text is not None:
@@ -147,24 +147,25 @@ class Listener:
                 time.sleep(random.uniform(PAUSE_S, 5 * PAUSE_S))
 
     def _greet(self) -> None:
-        """What has changed meanwhile. The newest wish is looked up before the policy is read."""
+        """What has changed meanwhile. What is wanted from now on is heard before the policy."""
         seconds, micros = self._client.time()
         self._clock_s = seconds + micros / 1e6 - time.monotonic()
-        newest = self._client.xrevrange(CONTROL, count=1)
-        newest_id = newest[0][0] if newest else b"0-0"
-        if self._last is None or _order(newest_id) < _order(self._last):  # another broker
-            self._last = newest_id
+        # at the start; and if this is another broker, with its clock behind
+        if not self._last or max(map(millis, self._last.values())) > (seconds + 1) * 1000:
+            now = b"%d-0" % (seconds * 1000)
+            self._last = {CONTROL: now, control_of(self._agent): now}
         self._read_policy()
         self._live()
 
     def _listen(self) -> None:
-        entries = self._client.xread({CONTROL: self._last}, count=100, block=int(WANTS_S * 1000))
-        for entry, fields in entries[0][1] if entries else ():
-            self._last = entry
-            if b"policy" in fields:
-                self._read_policy()
-            if b"stop" in fields:
-                self._obey(entry, fields[b"stop"])
+        found = self._client.xread(self._last, count=100, block=int(WANTS_S * 1000))
+        for stream, entries in found or ():
+            for entry, fields in entries:
+                self._last[stream.decode()] = entry
+                if b"policy" in fields:
+                    self._read_policy()
+                if b"stop" in fields:
+                    self._obey(stream.decode(), entry, fields[b"stop"])
         self._live()
 
     def _live(self) -> None:
@@ -175,14 +176,16 @@ class Listener:
         self._told_s = now
         self._client.set(AGENT + self._agent, self._state(self.policy_id), ex=ALIVE_S)
 
-    def _obey(self, entry: bytes, text: bytes) -> None:
+    def _obey(self, stream: str, entry: bytes, text: bytes) -> None:
         try:
             stop = msgspec.json.decode(text, type=Stop)
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
             self._log("warning", f"a stop cannot be read: {describe(exc)}")
             return
         stopped = self._stop(stop, millis(entry) / 1000 - self._clock_s)
-        key = REPLIES + entry.decode()
+        if stopped is None:
+            return
+        key = replies_to(stream, entry)
         with self._client.pipeline(transaction=True) as pipe:
             pipe.xadd(key, {"stopped": msgspec.json.encode(stopped)}, maxlen=10_000)
             pipe.expire(key, 60)
@@ -220,8 +223,3 @@ def policy_id(text: bytes) -> str:
 def describe(exc: Exception) -> str:
     """One line without what a library may have put into it."""
     return f"{type(exc).__name__}: {str(exc)[:200]}"
-
-
-def _order(entry: bytes) -> tuple[int, int]:
-    before, _, behind = entry.partition(b"-")
-    return int(before), int(behind)

@@ -18,12 +18,13 @@ from broker import (
     EVENTS,
     FAILURES,
     POLICY,
-    REPLIES,
     Client,
     Server,
     connect,
+    control_of,
     own_user,
     place,
+    replies_to,
 )
 from link import Stop, Stopped, policy_id
 from shown import Living, as_one_line, table
@@ -94,13 +95,25 @@ def show_top(client: Client, *, once: bool) -> int:
 
 def stop_turns(client: Client, wanted: Stop) -> int:
     """Says what came of it; 1 if an agent did not answer, or could not."""
-    agents = {one.agent for one in living(client)}
-    entry = client.xadd(
-        CONTROL, {"stop": msgspec.json.encode(wanted)}, maxlen=KEPT_WISHES, approximate=True
-    )
-    replies = {reply.agent: reply for reply in answers(client, entry, agents)}
+    agents = {
+        one.agent
+        for one in living(client)
+        if wanted.all or one.has(agent=wanted.agent, user=wanted.user)
+    }
+    stream = control_of(*agents) if wanted.agent and len(agents) == 1 else CONTROL
+    with client.pipeline(transaction=True) as pipe:
+        text = msgspec.json.encode(wanted)
+        pipe.xadd(stream, {"stop": text}, maxlen=KEPT_WISHES, approximate=True)
+        if stream != CONTROL:
+            pipe.expire(stream, 600)
+        entry = pipe.execute()[0]
+    found = answers(client, replies_to(stream, entry), agents)
+    replies = {reply.agent: reply for reply in found}
     problems = [reply for reply in replies.values() if reply.problem]
     print(f"stopped {sum(reply.turns for reply in replies.values())} turns")
+    if not agents and not replies:
+        print("no living agent has such a name, session or user")
+        return 1
     for reply in problems:
         print(f"{as_one_line(reply.agent)}: {as_one_line(reply.problem or '', 200)}")
     silent = agents - replies.keys()
@@ -109,11 +122,13 @@ def stop_turns(client: Client, wanted: Stop) -> int:
     return 1 if silent or problems else 0
 
 
-def answers(client: Client, stop: bytes, agents: set[str]) -> Iterator[Stopped]:
-    """The replies to one stop, until all agents have answered or the time is up."""
-    key = REPLIES + stop.decode()
+def answers(client: Client, key: str, agents: set[str]) -> Iterator[Stopped]:
+    """The replies to one stop, until these have answered or the time is up.
+
+    Without any agents, all of the time: one may live that `top` does not show.
+    """
     until, last, missing = time.monotonic() + WAIT_S, b"0-0", set(agents)
-    while missing and time.monotonic() < until:
+    while (missing or not agents) and time.monotonic() < until:
         left_ms = max(1, int((until - time.monotonic()) * 1000))
         found = client.xread({key: last}, count=100, block=left_ms)
         for entry, fields in found[0][1] if found else ():

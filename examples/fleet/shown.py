@@ -11,13 +11,14 @@ COLUMNS = ("AGENT", "USER", "SESSION", "DOES", "TURNS", "TOOLS", "TOKENS", "POLI
 
 
 class OneSession(msgspec.Struct):
-    key: str
-    user: str
-    busy_s: Optional[float]
-    tool: Optional[str]
-    turns: int
-    tools: int
-    tokens: int
+    session: str = ""
+    key: str = ""
+    user: str = ""
+    busy_s: Optional[float] = None
+    tool: Optional[str] = None
+    turns: int = 0
+    tools: int = 0
+    tokens: int = 0
 
 
 class Living(msgspec.Struct):
@@ -34,6 +35,12 @@ class Living(msgspec.Struct):
     waiting: int = 0
     lost: int = 0
     sessions: list[OneSession] = []
+
+    def has(self, *, agent: str | None, user: str | None) -> bool:
+        """Whether it is, or has, the agent, session or user that is named."""
+        return self.agent == agent or any(
+            one.session == agent or one.user == user for one in self.sessions
+        )
 
     @classmethod
     def read(cls, text: bytes) -> Living:
@@ -55,7 +62,7 @@ def table(agents: list[Living]) -> list[str]:
     rows: list[tuple[str, ...]] = [COLUMNS]
     for one in agents:
         notes = [f"{one.waiting} wait"] * (one.waiting > 0) + [f"{one.lost} lost"] * (one.lost > 0)
-        for session in one.sessions[:MAX_SESSIONS] or [OneSession("", "", None, None, 0, 0, 0)]:
+        for session in one.sessions[:MAX_SESSIONS] or [OneSession()]:
             cells = (
                 one.agent,
                 session.user,

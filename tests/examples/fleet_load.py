@@ -8,6 +8,7 @@ turns are those of a real agent without its model.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -66,7 +67,7 @@ async def worker(url: str, folder: Path, agents: range, pause_s: float, seconds:
             data = folder / f"m{number}"
             there = agent(url, data, user_id=f"user{number % 7}", on_interrupt=on_interrupt)
             ones.append(await stack.enter_async_context(there))
-        say(ready=[one.session.session_id for one in ones])
+        say(ready=[(one.session.session_id, one.name) for one in ones])
         await trio.to_thread.run_sync(sys.stdin.readline)
         async with trio.open_nursery() as nursery:
             for one in ones:
@@ -134,23 +135,28 @@ class Fleet:
         return [line for line in self.said if what in line]
 
 
-async def stop_some(fleet: Fleet, broker: Broker, late_ms: list[float], away: list[bool]) -> None:
-    """An operator stops one session after the other; how long after that its host hears of it."""
-    sessions = [session for line in fleet.all_of("ready") for session in line["ready"]]
-    while True:
-        await trio.sleep(0.4)
+Late = dict[str, list[float]]
+"""How many ms after a stop the host had it, by whom the operator has named."""
+
+
+async def stop_some(fleet: Fleet, broker: Broker, late: Late, away: list[bool]) -> None:
+    """An operator stops one turn after the other, of an agent and of what any agent might have."""
+    ready = [one for line in fleet.all_of("ready") for one in line["ready"]]
+    for whom in itertools.cycle(late):
+        await trio.sleep(0.3)
         if away[0]:
             continue
-        session = random.choice(sessions)
+        session, agent = random.choice(ready)
+        stream = f"fleet:control:{agent}" if whom == "an agent" else "fleet:control"
         heard = len(fleet.all_of("interrupted"))
         asked = time.monotonic()
-        broker.client.xadd("fleet:control", {"stop": json.dumps({"agent": session})})
-        with trio.move_on_after(5):  # no turn of it was open
+        broker.client.xadd(stream, {"stop": json.dumps({"agent": session})})
+        with trio.move_on_after(2):  # perhaps no turn of it was open
             while len(fleet.all_of("interrupted")) == heard:  # noqa: ASYNC110 - as above
                 await trio.sleep(0.005)
         for line in fleet.all_of("interrupted")[heard:]:
             if line["interrupted"] == session:
-                late_ms.append((line["at"] - asked) * 1000)
+                late[whom].append((line["at"] - asked) * 1000)
 
 
 async def load(agents: int, rate: float, seconds: float, show: Callable[[str], None]) -> bool:
@@ -160,7 +166,8 @@ async def load(agents: int, rate: float, seconds: float, show: Callable[[str], N
         with broker_in(folder / "b") as broker:
             await broker.start()
             fleet = Fleet(folder, broker, agents, EVENTS_OF_A_TURN * agents / rate, seconds)
-            late_ms, away = list[float](), [False]
+            late: Late = {"an agent": [], "one of all agents": []}
+            away = [False]
             begun = time.monotonic()
             async with trio.open_nursery() as nursery:
                 over = trio.Event()
@@ -171,7 +178,7 @@ async def load(agents: int, rate: float, seconds: float, show: Callable[[str], N
 
                 await nursery.start(run)
                 show(f"{agents} agents are there after {time.monotonic() - begun:.0f} s")
-                nursery.start_soon(stop_some, fleet, broker, late_ms, away)
+                nursery.start_soon(stop_some, fleet, broker, late, away)
                 before = broker.client.xlen("fleet:events")
                 await trio.sleep(seconds / 2)
                 during = broker.client.xlen("fleet:events") - before
@@ -184,11 +191,11 @@ async def load(agents: int, rate: float, seconds: float, show: Callable[[str], N
                 show(f"the broker was killed, and came back after {AWAY_S:.0f} s")
                 await over.wait()
                 nursery.cancel_scope.cancel()
-            return report(broker, fleet, agents, late_ms, show)
+            return report(broker, fleet, agents, late, show)
 
 
 def report(
-    broker: Broker, fleet: Fleet, agents: int, late_ms: list[float], show: Callable[[str], None]
+    broker: Broker, fleet: Fleet, agents: int, late: Late, show: Callable[[str], None]
 ) -> bool:
     """What is in the stream."""
     sent = broker.client.xlen("fleet:events")
@@ -198,12 +205,11 @@ def report(
     stopped = sum(line["reason"] == "plugin" for line in fleet.all_of("interrupted"))
     show(f"{len(events):,} events of {len(sessions)} sessions, {sent - len(events)} came twice")
     show(f"{left} still on disk; {len(wrong)} sessions with a gap, or out of order")
-    late = sorted(late_ms)
-    if late:
-        middle, last = late[len(late) // 2], late[-1]
-        within = sum(ms < 100 for ms in late)
-        show(f"{stopped} turns stopped by an operator; of {len(late)} measured {within} within 100")
-        show(f"ms: median {middle:.0f} ms, latest {last:.0f} ms")
+    show(f"{stopped} turns were stopped by an operator")
+    for whom, all_ms in late.items():
+        if all_ms:
+            median, within = sorted(all_ms)[len(all_ms) // 2], sum(ms < 100 for ms in all_ms)
+            show(f"to stop {whom}: median {median:.0f} ms, {within} of {len(all_ms)} within 100 ms")
     return not wrong and len(sessions) == agents and left == 0
 
 

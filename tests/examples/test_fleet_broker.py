@@ -24,7 +24,7 @@ from tests.programs import WAIT_S
 ACL = """\
 user default off
 user agent on >{password} resetchannels -@all +hello +auth +ping +time +multi +exec \
-+xadd +xread +xrevrange +getrange +set +expire ~fleet:events %R~fleet:control %R~fleet:policy \
++xadd +xread +getrange +set +expire ~fleet:events %R~fleet:control* %R~fleet:policy \
 ~fleet:agent:* ~fleet:replies:*
 user operator on >{password} allkeys allchannels +@all
 """

@@ -41,6 +41,7 @@ async def test_an_operator_stops_an_agent_a_user_or_all(tmp_path: Path) -> None:
             for words, stopped in (
                 (("--user", "ada"), ["ada", "ada"]),
                 (("--agent", third.name), ["bob"]),
+                (("--agent", second.session.session_id), ["ada"]),
                 (("--all", "--reason", "everyone out"), ["ada", "ada", "bob"]),
             ):
                 async with trio.open_nursery() as nursery:
@@ -95,7 +96,9 @@ async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path:
             stop = broker.client.xadd("fleet:control", {"stop": '{"all":true}'})
             async with one.session.turn("go on") as turn:
                 os.kill(one.host.plugins[0].pid, signal.SIGCONT)
-                await until(lambda: broker.client.exists(b"fleet:replies:" + stop) == 1)
+                await until(
+                    lambda: broker.client.exists(b"fleet:replies:fleet:control:" + stop) == 1
+                )
                 assert not turn.interrupted
             assert came == []
 
@@ -149,7 +152,13 @@ async def test_a_dead_broker_fails_as_the_policy_says(tmp_path: Path) -> None:
 
 
 async def test_top_quotes_what_agents_say(tmp_path: Path) -> None:
-    evil = {"key": "x\x1b[2J\n\u202e", "user": "ada" * 40, "busy_s": 3.2, "tool": "rm\r"}
+    evil = {
+        "session": "s-1",
+        "key": "x\x1b[2J\n\u202e",
+        "user": "ada" * 40,
+        "busy_s": 3.2,
+        "tool": "rm\r",
+    }
     numbers = {"turns": 1, "tools": 2, "tokens": 3}
     living = {"agent": "box-1", "policy": "abc", "waiting": 7, "sessions": [{**evil, **numbers}]}
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
