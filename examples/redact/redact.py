@@ -53,8 +53,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     ] = {}
     left_out: Annotated[list[str], msgspec.Meta(description="built-in patterns not to use")] = []
     withhold_from: Annotated[
-        list[str], msgspec.Meta(description="names or kinds of tools that get no secret")
-    ] = msgspec.field(default_factory=lambda: ["fetch", "search"])
+        tuple[str, ...], msgspec.Meta(description="names or kinds of tools that get no secret")
+    ] = ("fetch", "search")
 
 
 class Rules:
