@@ -64,6 +64,9 @@ REAL = (
     f"{sys.executable} -c 'import shutil; shutil.rmtree(\"victim\")'",
     "hash -p /bin/rm ls; ls -rf victim",
     "x='a[$(rm -rf victim)]'; [[ x -eq 1 ]]",
+    'x="a[\\$(rm -rf victim)]"; echo $((x))',
+    "x=a[\\$\\(rm\\ -rf\\ victim\\)]; ((x))",
+    "x=$(printf 'a\\133$(rm -rf victim)]'); echo $((x))",
     "printf 'rm -rf victim' > zz.sh; sh zz.sh",
 )
 
@@ -113,6 +116,12 @@ def test_any_text_gets_a_decision(text: str, judge: Judge) -> None:
         ("python3 - < x.py", "ask"),
         ("PATH=/tmp/mine ls", "ask"),
         ("bash x.sh", "ask"),
+        ("uv run --frozen rm -r x", "deny"),
+        ("npx -y rm -r x", "deny"),
+        ("make --eval='$(shell rm -r x)'", "ask"),
+        ("make X='$(shell rm -r x)'", "ask"),
+        ("git config alias.x '!rm -r x'", "ask"),
+        ("i=0; while ((i < 3)); do i=$((i+1)); done", "abstains"),
         ("echo $'\\'; rm -rf victim #'", "deny"),
         ("ls &>out rm -rf victim", "deny"),
         ("[[ x || rm ]]; ((i++))", "abstains"),

@@ -29,6 +29,9 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
         ("execute_code", "shell", {"code": "import os"}, "ask"),
         ("BashOutput", "shell", {"bash_id": "1"}, "abstains"),
         ("Bash", "shell", {"command": 7}, "deny"),
+        ("Bash", "shell", {"command": "ls", "cmd": "rm -r x"}, "deny"),
+        ("Bash", "shell", {"command": "ls", "chars": "rm -r x"}, "ask"),
+        ("t", None, {"command": "rm -r x\n*** Update File: y"}, "deny"),
         ("mcp__x__run", "mcp", {"command": "rm -r x"}, "abstains"),
     ],
 )
@@ -98,6 +101,29 @@ def test_paths_are_resolved(judge: Judge) -> None:
         assert judge.decides(policy, command) == decision, command
 
 
+def test_what_is_in_a_folder_may_be_meant(judge: Judge) -> None:
+    policy = """
+        default = "allow"
+        unknown = "ask"
+        [[rule]]
+        decision = "deny"
+        kind = "shell"
+        path = ["~/keys/*.pem", "./a/*/secret"]
+        """
+    (judge.project / "a" / "b").mkdir(parents=True)
+    for command, decision in (
+        ("cat ~/keys/x.pem", "deny"),
+        ("cp -r ~/keys /tmp", "ask"),
+        ("cd ~ && cat keys/x.pem", "deny"),
+        ("cd ~/keys && cat x.pem", "deny"),
+        ("cat ~/keys/readme", "abstains"),
+        ("cat a/b/secret", "deny"),
+        ("cp -r a/b /tmp", "ask"),
+        ("cat a/c", "abstains"),
+    ):
+        assert judge.decides(policy, command) == decision, command
+
+
 def test_other_tools_by_their_arguments(judge: Judge) -> None:
     policy = """
         default = "deny"
@@ -138,6 +164,13 @@ def test_a_broken_policy_denies_and_says_where(policy: str, why: str, judge: Jud
     decision, reason = judge.says(policy, {"command": "ls"})
     assert (decision, why in reason) == ("deny", True), reason
     assert judge.decides(NO_TREES, "ls") == "abstains", "the next one is taken up"
+
+
+def test_what_takes_too_long_is_denied(judge: Judge) -> None:
+    rule = '[[rule]]\ndecision = "ask"\nkind = "shell"\npath = "./secret/a/**"\n'
+    policy = 'default = "allow"\nunknown = "ask"\n' + rule * 500
+    decision, reason = judge.says(policy, {"command": "cat b c d;" * 1_200})
+    assert (decision, reason) == ("deny", "it takes too long to judge this")
 
 
 def test_the_sample_can_be_used(judge: Judge) -> None:

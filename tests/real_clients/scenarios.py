@@ -15,6 +15,7 @@ from tests.programs import Workshop
 from .clients import KEY
 from .redacted import redacted
 from .their_hooks import their_hooks
+from .with_policy import policy
 from .world import World, children
 
 _KILL: Final = """
@@ -303,6 +304,7 @@ ALL: Final[dict[str, tuple[Callable[[World], None], tuple[str, ...]]]] = {
     "their-hooks": (their_hooks, ("claude-code",)),
     "served": (served, _EACH),
     "redacted": (redacted, ("claude-code", "codex")),
+    "policy": (policy, _EACH),
 }
 """Each scenario with the agents that have what it is about."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -35,7 +36,7 @@ class DecisionLog:
                     size = 0
                 if os.write(descriptor, line) < len(line):
                     os.ftruncate(descriptor, size)  # the disk is full: no half line
-                    raise OSError(28, "only a part was written")
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(descriptor)
 

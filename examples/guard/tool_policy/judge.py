@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -17,6 +19,7 @@ from .shell import Command, Effect, Redirect, Unknown, Unparsable
 from .words import UNKNOWN_WORD, Word
 
 _COMMANDS = ("command", "cmd", "script")
+_TYPED = {"chars", "input", "stdin", "data", "text", "code"}
 _SAYS_NO_COMMAND = {
     *("bash_id", "shell_id", "task_id", "session_id", "sessionId", "shellId", "id", "filter"),
     *("description", "block", "wait"),
@@ -30,6 +33,8 @@ _PATHS = (
 )
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MAX_BASES = 16
+_MAX_S = 1.0
+"""Of the processor; the host waits for 5 s."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,38 @@ class _Deed:
     paths: tuple[Word, ...] | None = None
 
 
+class _Place:
+    """Where a call acts, and until when it may be thought about.
+
+    Attributes:
+        bases: the folders that a relative path may begin in.
+    """
+
+    def __init__(self, cwd: str | None, bases: frozenset[str | None], until: float) -> None:
+        self._cwd, self.bases, self._until = cwd, bases, until
+        self._patterns = dict[str, PathPattern]()
+
+    def goes_on(self) -> None:
+        """Raise Unparsable if the time is over."""
+        if time.thread_time() > self._until:
+            raise Unparsable("it takes too long to judge this")
+
+    def pattern(self, text: str) -> PathPattern:
+        """A pattern of the policy, as it is to be read here."""
+        if text not in self._patterns:
+            self._patterns[text] = PathPattern(text, self._cwd)
+        return self._patterns[text]
+
+
 def judge(policy: Policy, call: Call) -> Verdict:
     """The strongest of what the policy says to all that the call does."""
     try:
         found, unknown = _deeds(call)
+        place = _Place(call.cwd, _bases(call, found), time.thread_time() + _MAX_S)
+        verdicts = [Verdict(policy.unknown, why) for why in unknown]
+        verdicts += [_verdict(policy, call, deed, place) for deed in found]
     except Unparsable as error:
         return Verdict("deny", str(error))
-    bases = _bases(call, found)
-    verdicts = [Verdict(policy.unknown, why) for why in unknown]
-    verdicts += [_verdict(policy, call, deed, bases) for deed in found]
     return _strongest(verdicts) or Verdict(policy.default, "it does nothing that a rule fits")
 
 
@@ -91,12 +119,16 @@ def _strongest(verdicts: list[Verdict]) -> Verdict | None:
 
 def _deeds(call: Call) -> tuple[list[_Deed], list[str]]:
     """What a call does, and what of it is not known."""
+    commands = [call.arguments[name] for name in _COMMANDS if name in call.arguments]
+    if commands and call.kind in (None, "shell", "mcp"):
+        deeds, unknown = list[_Deed](), list[str]()
+        for command in commands:
+            found, why = _of_shell(call, command)
+            deeds += found
+            unknown += why
+        typed = sorted(_TYPED & set(call.arguments))
+        return deeds, [*unknown, *(f"{call.tool} has {name} beside a command" for name in typed)]
     paths = tuple(_paths(call))
-    command = next((call.arguments[name] for name in _COMMANDS if name in call.arguments), None)
-    if isinstance(command, str) and (patched := _PATCHED.findall(command)):
-        paths, command = (*paths, *map(Word, patched)), None
-    elif call.kind in (None, "shell", "mcp") and command is not None:
-        return _of_shell(call, command)
     named = paths or ((Word("."),) if call.kind == "search" else None)
     deed = _Deed(call.kind, f"{call.tool}", paths=named)
     if call.kind == "shell" and (more := set(call.arguments) - _SAYS_NO_COMMAND):
@@ -141,7 +173,7 @@ def _paths(call: Call) -> Iterator[Word]:
             yield Word(text, glob=bool(set(text) & set("*?[")) and not isinstance(value, str))
         if texts is None and value is not None:
             yield UNKNOWN_WORD
-    for value in (call.arguments.get("patch"), call.arguments.get("input")):
+    for value in map(call.arguments.get, ("patch", "input", "command")):
         if isinstance(value, str):
             yield from map(Word, _PATCHED.findall(value))
 
@@ -168,7 +200,8 @@ def _bases(call: Call, deeds: list[_Deed]) -> frozenset[str | None]:
 def _joined(base: str | None, text: object) -> str | None:
     if not isinstance(text, str):
         return None
-    if text.startswith(("/", "~")):
+    text = os.path.expanduser(text)
+    if text.startswith("/"):
         return text
     return None if base is None else f"{base}/{text}"
 
@@ -188,11 +221,12 @@ def _moves(words: tuple[Word, ...]) -> Iterator[Word]:
             yield Word(word.text[2:])
 
 
-def _verdict(policy: Policy, call: Call, deed: _Deed, bases: frozenset[str | None]) -> Verdict:
+def _verdict(policy: Policy, call: Call, deed: _Deed, place: _Place) -> Verdict:
     """What all rules together say to one deed."""
+    place.goes_on()
     said = list[Verdict]()
     for rule in policy.rules:
-        fits = _fits(rule, call, deed, bases)
+        fits = _fits(rule, call, deed, place)
         if fits is Match.YES:
             said.append(Verdict(rule.decision, f"{rule.reason} ({deed.what[:200]})", rule.line))
         elif fits is Match.MAYBE and rule.decision != "allow":
@@ -203,7 +237,7 @@ def _verdict(policy: Policy, call: Call, deed: _Deed, bases: frozenset[str | Non
     return _strongest(said) or nothing
 
 
-def _fits(rule: Rule, call: Call, deed: _Deed, bases: frozenset[str | None]) -> Match:
+def _fits(rule: Rule, call: Call, deed: _Deed, place: _Place) -> Match:
     """Whether a rule fits. What allows has to fit for certain, what forbids in any way."""
     allows = rule.decision == "allow"
     if rule.kind and deed.kind not in rule.kind and (allows or deed.kind is not None):
@@ -214,7 +248,7 @@ def _fits(rule: Rule, call: Call, deed: _Deed, bases: frozenset[str | None]) -> 
     if rule.command:
         found.append(_fits_command(rule, deed.command or ()))
     if rule.path and Match.NO not in found:
-        found.append(_fits_path(rule, call, deed, bases))
+        found.append(_fits_path(rule, deed, place))
     return min(found, default=Match.YES)
 
 
@@ -271,13 +305,12 @@ def _fits_option(alternatives: str, words: tuple[Word, ...]) -> Match:
     return Match.MAYBE if may_be else Match.NO
 
 
-def _fits_path(rule: Rule, call: Call, deed: _Deed, bases: frozenset[str | None]) -> Match:
+def _fits_path(rule: Rule, deed: _Deed, place: _Place) -> Match:
     allows = rule.decision == "allow"
     if deed.paths is None:
         return Match.NO if allows else Match.MAYBE
-    patterns = [PathPattern(text, call.cwd) for text in rule.path]
     found = [
-        max(pattern.matches(word, bases, surely=allows) for pattern in patterns)
+        max(place.pattern(text).matches(word, place.bases, surely=allows) for text in rule.path)
         for word in deed.paths
         if not (word.known and re.fullmatch(r"-[^/=]*", word.text))
     ]

@@ -36,6 +36,7 @@ class PathPattern:
         base = _resolved(head, cwd)
         self._head = base
         tail = parts[fixed:]
+        self._deep = len(tail) > 1 or tail[:1] == ["**"]
         within = tail[-1:] == ["**"]
         translated = [_translated(part) for part in (tail[:-1] if within else tail)]
         root = "" if base == "/" else re.escape(base or "")
@@ -65,7 +66,7 @@ class PathPattern:
                 return Match.MAYBE
             if self._regex.fullmatch(path):
                 return Match.YES
-            return Match.MAYBE if _is_in(self._head or "", path) else Match.NO
+            return Match.MAYBE if self._is_above(path) else Match.NO
         folder, _, _ = text.rpartition("/")
         path = _resolved(folder or ("/" if text.startswith("/") else "."), base)
         if path is None or set(folder) & set("*?["):
@@ -75,6 +76,13 @@ class PathPattern:
         if Match.YES not in found and (path == head or _is_in(head, path) or _is_in(path, head)):
             found.add(Match.MAYBE)  # it may be one of those that the pattern names
         return found.pop() if len(found) == 1 else Match.MAYBE
+
+    def _is_above(self, path: str) -> bool:
+        """Whether what the pattern names may be in this folder."""
+        head = self._head or ""
+        if self._deep and _is_in(path, head) and os.path.isdir(path):
+            return True
+        return path == head or _is_in(head, path)
 
     def _links(self, folder: str) -> list[Match]:
         """How the links in a folder fit, which lead elsewhere."""
@@ -94,10 +102,14 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _translated(part: str) -> str:
-    pieces = re.split(r"(\*\*|\*|\?)", part)
-    return "".join(
-        {"**": ".*", "*": "[^/]*", "?": "[^/]"}.get(one, re.escape(one)) for one in pieces
-    )
+    pieces = re.split(r"(\*\*|\*|\?)", _cased(part))
+    regexes = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(regexes.get(one, re.escape(one)) for one in pieces)
+
+
+def _cased(text: str) -> str:
+    """On macOS `A` and `a` are one file."""
+    return text.casefold() if sys.platform == "darwin" else text
 
 
 def _resolved(text: str, base: str | None) -> str | None:
@@ -108,8 +120,7 @@ def _resolved(text: str, base: str | None) -> str | None:
     path = os.path.join(base or "/", text)
     if re.match(r"/+(proc|dev/fd)/", os.path.normpath(path)):
         return None  # the plugin's own folders and files would be seen there
-    path = os.path.realpath(path)
-    return path.casefold() if sys.platform == "darwin" else path
+    return _cased(os.path.realpath(path))
 
 
 def _readings(word: Word) -> list[str]:

@@ -49,6 +49,15 @@ RUNNERS = {
     "chroot": Runner("--skip-chdir", "--userspec --groups", 1),
     "taskset": Runner("-a -c", "", 1),
     "flock": Runner("-s -x -e -n -u -o", "-w -E --timeout", 1),
+    "npx": Runner("-y --yes -q --quiet --no-install", "-p --package"),
+    "uv run": Runner("-q --frozen --locked --no-sync --isolated", "-p --python --with --group"),
+    "poetry run": Runner(),
+    "pipenv run": Runner(),
+    "conda run": Runner("--no-capture-output", "-n -p --name --prefix"),
+    "bundle exec": Runner(),
+    "npm exec": Runner("-y --yes"),
+    "pnpm exec": Runner(),
+    "yarn exec": Runner(),
 }
 SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash")
 SETS_VARIABLES = ("export", "declare", "typeset", "readonly", "local")
@@ -74,6 +83,7 @@ CODE_OPTIONS = {
     "rg": "--pre",
     "sort": "--compress-program",
     "zip": "-TT --unzip-command",
+    "make": "--eval -E -f --file --makefile",
     "mapfile": "-C",
     "readarray": "-C",
     "hash": "-p",
@@ -81,7 +91,8 @@ CODE_OPTIONS = {
 }
 """Options of other programs behind which a command stands."""
 CODE_WORDS = {
-    "git": r"^(-x|run|foreach|filter-branch)$",
+    "git": r"^(-x|run|foreach|filter-branch|config)$|!",
+    "make": r"\$|`|^SHELL=",
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), r"system|\||getline|@load|-f|-i"),
     **dict.fromkeys(("sed", "gsed"), r"(^|[;{}\n/\d$,!])\s*e|/\w*e\w*\s*($|[;}\n])|-f"),
     **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "less"), r"!|\+|-c|-S|--cmd"),

@@ -63,7 +63,9 @@ def _with_inner(command: Command, depth: int) -> Iterator[Effect]:
         yield Unknown("which command it is will only be known when it runs")
         return
     name = first.text.rpartition("/")[2]
-    if name in RUNNERS:
+    if rest and (both := f"{name} {rest[0].text}") in RUNNERS:
+        yield from _run_by(both, RUNNERS[both], rest[1:], depth)
+    elif name in RUNNERS:
         yield from _run_by(name, RUNNERS[name], rest, depth)
     elif name in SHELLS:
         yield from _shell(name, rest, command.stdin, depth)

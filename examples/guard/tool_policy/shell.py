@@ -187,9 +187,8 @@ class _Reader:
         literal = node.type in ("raw_string", "ansi_c_string", "heredoc_start", "heredoc_end")
         if node.type == "heredoc_body" and node.parent is not None:
             literal = _quoted_heredoc(node.parent)
-        if literal:
-            self._has_index |= node.type != "heredoc_body" and "[" in text
-        elif node.is_named and _SUBSTITUTION.search(text):
+        self._has_index |= node.is_named and node.type != "heredoc_body" and "[" in text
+        if not literal and node.is_named and _SUBSTITUTION.search(text):
             raise Unparsable("the command has a substitution that a shell may read in another way")
 
     def _redirected(self, node: Node) -> None:
@@ -261,6 +260,7 @@ class _Reader:
         name = re.match(r"\w*", self.text(node))
         if name and changes_what_runs(name[0]):
             self._found(Unknown(f"it sets {name[0]}, which may change what runs"))
+        self._has_index |= re.search(r"\$\((?!\()|`|\$'", self.text(node)) is not None
 
     def _words(self, nodes: list[Node]) -> Iterator[Word]:
         for node in nodes:

@@ -15,7 +15,7 @@ pub const MANIFEST: &str = r#"{
 "config_schema":{"type":"object","additionalProperties":false,"properties":{
  "tests":{"type":"array","items":{"type":"string","minLength":1},"description":"what a command begins with that runs the tests"},
  "checkers":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"description":"a command for each language of a block; it reads the block, and fails if it is wrong; [] is none"},
- "most":{"type":"integer","minimum":0,"maximum":8,"description":"how often in one turn the model is asked to go on"}}}
+ "most":{"type":"integer","default":3,"minimum":0,"maximum":8,"description":"how often in one turn the model is asked to go on"}}}
 }"#;
 
 const PYTHON: &str = "import ast, sys; ast.parse(sys.stdin.read())";
