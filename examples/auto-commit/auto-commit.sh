@@ -74,7 +74,10 @@ commit() { # commit SUBJECT: what has changed in this folder
     log "a merge, a rebase or the like is under way in $PWD: nothing is committed"
     return
   fi
-  run add --all -- . || { complain add && return; }
+  what=--all
+  # git refuses to add what is new in a folder that it ignores
+  ! git check-ignore --no-index --quiet . || what=--update
+  run add "$what" -- . || { complain add && return; }
   git diff --cached --quiet -- . && return
   if ! { git var GIT_AUTHOR_IDENT && git var GIT_COMMITTER_IDENT; } >"$output" 2>&1; then
     tell "nothing is committed in $PWD, since git does not know who you are: \

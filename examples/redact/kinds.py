@@ -25,7 +25,8 @@ BUILT_IN = {
     "BEARER": r"(?i:bearer)[ \t]{1,4}([\w.~+/-]{16,4096}=*)",
     # a value with a digit: most code that only names a password has none
     "PASSWORD": r"(?i:password|passwd|secret|token|api_?key|access_?key)"
-    r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?=[^\s\"'\d]{0,64}\d)([^\s\"'`,;<>(){}\[\]]{6,256})",
+    r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?=[^\s\"'\d]{0,64}\d)"
+    r"((?<=[\"'])[^\"'\n]{6,256}(?=[\"'])|[^\s\"'`,;<>(){}\[\]]{6,256})",
 }
 FOUND_BY_CONTEXT = frozenset({"URL_PASSWORD", "BEARER", "PASSWORD"})
 """Kinds that are found by what stands beside them: the same secret may stand elsewhere alone."""

@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from conversation import answer_for, changed, changed_result
 from kinds import Kinds
-from vault import UnknownPlaceholder, Vault, named_values
+from vault import ReadByShell, UnknownPlaceholder, Vault, named_values
 
 from sliphook_sdk import Context, LifeContext, Plugin, context, deny, replace
 from sliphook_sdk.protocol.answers import (
@@ -138,10 +139,16 @@ def to_the_model(call: PreLlmCall, *, ctx: Context[Settings]) -> PreLlmCallRepla
 @plugin.hook("pre_tool_call", replaces=True, on_failure="closed", timeout_s=30, priority=LAST)
 def to_the_tool(call: PreToolCall, *, ctx: Context[Settings]) -> PreToolCallReplacement | None:
     vault = plugin.sessions[ctx.session_id]
+    put_back = partial(vault.put_back, into_shell=call.tool_kind == "shell")
     try:
-        arguments = changed(call.arguments, vault.put_back)
+        arguments = changed(call.arguments, put_back)
     except UnknownPlaceholder as placeholder:
         return deny(f"what {placeholder} stands for is not known any more; read it again first")
+    except ReadByShell as placeholder:
+        return deny(
+            f"a shell may run a part of what {placeholder} stands for; write it into a file with"
+            " another tool, and have the command read that"
+        )
     if arguments is call.arguments:
         return None
     if not {call.tool_name, call.tool_kind}.isdisjoint(ctx.config.withhold_from):

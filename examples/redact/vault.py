@@ -9,7 +9,7 @@ import re
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from kinds import FOUND_BY_CONTEXT, SHORTEST, Found, Kinds, SettingsError, check_kind
 
@@ -23,8 +23,15 @@ MOST_SEEN_CHARS = 8 * 1024 * 1024
 """Twice what the host sends at once, so that a conversation is never forgotten while it is read."""
 
 
+SHELL_READS = re.compile(r"[^\w@%+=:,./~^-]", re.ASCII)
+
+
 class UnknownPlaceholder(Exception):
     """A placeholder of which this session knows no secret; str() is the placeholder."""
+
+
+class ReadByShell(Exception):
+    """A shell may run a part of the secret of a placeholder; str() is the placeholder."""
 
 
 class Vault:
@@ -44,7 +51,7 @@ class Vault:
         self.secrets: dict[str, str] = {}
         self._learned: dict[str, str] = {}
         self._learned.update(named)
-        self._named = len(named)
+        self._named = frozenset(named)
 
     @property
     def learned(self) -> int:
@@ -62,11 +69,13 @@ class Vault:
                 self._seen.add(text, became)
             return self._seen[text]
 
-    def put_back(self, text: str) -> str | None:
+    def put_back(self, text: str, *, into_shell: bool = False) -> str | None:
         """The text with each secret in its place; None if there is no placeholder.
 
         Raises:
             UnknownPlaceholder: there is one of another session, or of before a restart.
+            ReadByShell: a shell would get what somebody may have written as a command. The user's
+                own values are trusted.
         """
         if "REDACTED_" not in text:
             return None
@@ -75,6 +84,8 @@ class Vault:
             known = self.secrets.get(match[0])
             if known is None:
                 raise UnknownPlaceholder(match[0])
+            if into_shell and known not in self._named and SHELL_READS.search(known):
+                raise ReadByShell(match[0])
             return known
 
         with self._lock:
@@ -117,7 +128,7 @@ class Vault:
                 at = text.find(value, at + len(value))
 
     def _learn(self, value: str, kind: str) -> None:
-        if value not in self._learned and len(self._learned) < self._named + MOST_LEARNED:
+        if value not in self._learned and len(self._learned) < len(self._named) + MOST_LEARNED:
             self._learned[value] = kind
             self._seen.forget(value)
 
@@ -184,6 +195,15 @@ def named_values(values: Mapping[str, str]) -> dict[str, str]:
         check_kind("values", name)
         if len(value) < SHORTEST:
             raise SettingsError(f"values.{name} has less than {SHORTEST} characters")
-        for written in (value, json.dumps(value)[1:-1], quote(value, safe="")):
+        for written in _spellings(value):
             found.setdefault(written, name)
     return found
+
+
+def _spellings(value: str) -> Iterator[str]:
+    yield value
+    for ascii_only in (True, False):
+        in_json = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        yield from (in_json, in_json.replace("/", "\\/"))
+    for in_url in (quote(value), quote(value, safe=""), quote_plus(value)):
+        yield from (in_url, re.sub("%..", lambda byte: byte[0].lower(), in_url))

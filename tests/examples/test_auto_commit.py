@@ -287,6 +287,21 @@ async def test_in_a_folder_of_a_repository_the_rest_is_left_alone(work: Path) ->
     assert git(work, "status", "--porcelain") == "M  notes\n?? other\n"
 
 
+async def test_in_a_folder_that_git_ignores(work: Path) -> None:
+    (work / ".gitignore").write_text("build/\n")
+    folder = work / "build"
+    folder.mkdir()
+    (folder / "output").write_text("x\n")
+    async with agent() as here, here.host.session(cwd=folder) as session:
+        await here.stops(session)
+        git(work, "add", "--force", "build/output")
+        await here.stops(session, "added by force")
+        (folder / "output").write_text("y\n")
+        await here.stops(session, "changed")
+    assert here.alerts == []
+    assert subjects(work)[-2:] == ["added by force", "first"]
+
+
 async def test_a_new_repository_and_one_without_changes(tmp_path: Path, work: Path) -> None:
     new = tmp_path / "new"
     new.mkdir()

@@ -189,6 +189,28 @@ async def test_no_secret_goes_to_tools_that_send_it_on(data: Path) -> None:
         assert fetch.given == [plain]
 
 
+async def test_a_shell_gets_no_found_text_that_it_would_run(data: Path) -> None:
+    async with agent(data, values={"DB": DB}) as here, here.session.turn("x") as turn:
+        found = texts(await here.call(turn, "password=a1|touch${IFS}x", "password=a1+b2/c3=", DB))
+        shell = Tool()
+        for text, status in zip(found, ("denied", "ok", "ok"), strict=True):
+            command = {"command": f"log-in {text}"}
+            outcome = await turn.call_tool("shell", command, run=shell, tool_kind="shell")
+            assert outcome.status == status, text
+        assert (
+            "a shell may run a part"
+            in (
+                await turn.call_tool("shell", {"command": found[0]}, run=shell, tool_kind="shell")
+            ).text()
+        )
+        await turn.call_tool("write", {"text": found[0]}, run=shell, tool_kind="write")
+        assert shell.given == [
+            {"command": "log-in password=a1+b2/c3="},
+            {"command": f"log-in {DB}"},
+            {"text": "password=a1|touch${IFS}x"},
+        ]
+
+
 async def test_one_session_knows_nothing_of_another(data: Path) -> None:
     async with agent(data) as here, here.host.session() as other:
         async with here.session.turn("x") as turn:
@@ -397,6 +419,7 @@ def test_each_built_in_pattern_finds_its_secret_and_gives_it_back(
         ("postgres://me:s3cret@db/x", "postgres://me:{}@db/x"),
         ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer {}"),
         ('"api_key": "abc123"', '"api_key": "{}"'),
+        ("password = 'a1,b2 (c3);'", "password = '{}'"),
         # not the part of a secret that stands behind a placeholder
         (f"token={PLACEHOLDER}abc123", f"token={PLACEHOLDER}{{}}"),
     ):
@@ -406,6 +429,29 @@ def test_each_built_in_pattern_finds_its_secret_and_gives_it_back(
         assert redacted.endswith(after)
     for text in ("token = get_token()", "max_tokens: 4096", "task-" + "a" * 30, "password: ''"):
         assert vault.Vault(kinds.Kinds({}), {}, bytes(32)).redacted(text) is None, text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'pä"ss w/rd',
+        '{"p": "p\\u00e4\\"ss w/rd"}',
+        '{"p": "pä\\"ss w/rd"}',
+        '{"p": "p\\u00e4\\"ss w\\/rd"}',
+        "?p=p%C3%A4%22ss%20w%2Frd",
+        "?p=p%c3%a4%22ss+w%2frd",
+        "//h/p%C3%A4%22ss%20w/rd",
+    ],
+)
+def test_a_value_of_the_user_is_found_in_each_spelling(
+    parts: tuple[ModuleType, ModuleType], written: str
+) -> None:
+    kinds, vault = parts
+    one = vault.Vault(kinds.Kinds({}), vault.named_values({"P": 'pä"ss w/rd'}), bytes(32))
+    redacted = one.redacted(written)
+    assert redacted is not None
+    assert "ss" not in redacted
+    assert one.put_back(redacted) == written
 
 
 @pytest.mark.parametrize(
