@@ -20,10 +20,13 @@ string() { # string NAME: the first string of that name in $line; its \" and \\ 
 }
 
 gate() { # gate FOLDER: run the tests, and answer the request $id when they have ended
-  trap 'kill "$tests"; wait "$tests"; refuse -32800 "request cancelled"; exit 0' TERM
+  : & # from here on $! is of this shell
+  trap 'kill $!; wait $!; refuse -32800 "request cancelled"; exit 0' TERM
   timeout -k 1 580 make -C "$1" test >&2 &
-  tests=$!
-  if wait "$tests"; then
+  wait $!
+  status=$?
+  trap '' TERM # one answer
+  if [ "$status" = 0 ]; then
     answer null
   else
     answer '{"continue_with":"The tests fail. Run make test, and correct what fails."}'

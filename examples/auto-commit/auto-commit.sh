@@ -34,9 +34,9 @@ tell() { # tell TEXT: an alert for the user, in one line
 
 run() { # run ARGUMENTS: git, as soon as no other git has the index; what it says is $said then
   for _ in 1 2 3 4 5 6 7 8 9 10; do
+    running=yes
     timeout -k 1 100 git "$@" >"$output" 2>&1 &
-    running=$!
-    wait "$running"
+    wait $!
     status=$? running=
     said=$(tail -c 400 "$output")
     [ "$status" != 0 ] || return 0
@@ -92,13 +92,14 @@ git config --global user.name NAME, and user.email ADDRESS"
 }
 
 cancelled() { # cancelled: end git, and answer the request $id
-  [ -z "$running" ] || { kill "$running" && wait "$running"; }
+  [ -z "$running" ] || { kill $! && wait $!; }
   refuse -32800 'request cancelled'
   exit 0
 }
 
 stopped() { # stopped: commit, and answer the request $id when that is done
   running= output=
+  : & # from here on $! is of this shell
   trap cancelled TERM
   trap 'rm -f "$output"' EXIT
   output=$(mktemp)
@@ -106,6 +107,7 @@ stopped() { # stopped: commit, and answer the request $id when that is done
   folder=$(printf '%s\n' "$line" | jq -j '.params.cwd | select(.) + "/"')
   message=$(printf '%s\n' "$line" | jq -r "$subject")
   [ -z "$folder" ] || ! cd -- "$folder" || commit "$message"
+  trap '' TERM # one answer
   answer null
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -152,6 +154,17 @@ def answered(turn: Turn) -> None:
         usage=Usage(),
         duration_ms=None,
     )
+
+
+def local_models() -> Any:
+    """The module of the example that reads models.yaml."""
+    path = PLUGIN.with_name("local_models.py")
+    spec = importlib.util.spec_from_file_location("llm_switch_local_models", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_a_whole_turn_is_answered_by_the_server_that_was_started(box: Box) -> None:
@@ -445,15 +458,22 @@ async def test_what_the_tool_has_chosen_counts_until_the_user_takes_another(box:
         ("[" * 5000, "models.yaml: "),
     ],
 )
-async def test_a_file_of_models_that_is_wrong(box: Box, text: str | None, why: str) -> None:
+def test_a_file_of_models_that_is_wrong(box: Box, text: str | None, why: str) -> None:
     if text is not None:
         box.yaml.write_text(text)
+    with pytest.raises(Exception, match=re.escape(why)) as caught:
+        local_models().Models(str(box.yaml))
+    assert type(caught.value).__name__ == "ModelsError"
+    assert str(box.yaml) in str(caught.value)
+
+
+async def test_without_models_it_is_left_out_and_says_why(box: Box) -> None:
     problems: list[str] = []
     spec = PluginSpec(PLUGIN, config={"models": str(box.yaml)})
     with trio.fail_after(WAIT_S):
         async with PluginHost([spec], on_problem=lambda _, text: problems.append(text)) as host:
             assert [plugin.state for plugin in host.plugins] == ["self_disabled"]
-    assert why in problems[0]
+    assert f"{box.yaml} cannot be read: No such file or directory" in problems[0]
 
 
 async def test_it_keeps_to_the_protocol(box: Box) -> None:
