@@ -179,6 +179,7 @@ def test_an_answer_that_is_no_text_is_json() -> None:
         (sent,) = [params for _, params in harness.sent if isinstance(params, AnswerParams)]
         assert (sent.question_id, sent.choice) == ("q-1", '{"server":"a"}')
         assert harness.plugin.host.answer("deny", session_id="s-1", question_id="q-1")
+        assert harness.plugin.host.answer(None, session_id="s-1", question_id="q-1")
 
 
 def test_a_plugin_that_did_not_ask_for_the_grant_reads_how() -> None:

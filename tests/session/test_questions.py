@@ -35,7 +35,7 @@ class Phone(FakePlugin):
         question: UserInputRequired = self.payloads("user_input_required")[times - 1]
         return question
 
-    async def answers(self, choice: str, times: int = 1, **changed: Any) -> bool:
+    async def answers(self, choice: str | None, times: int = 1, **changed: Any) -> bool:
         question = await self.asked(times)
         params = {
             "session_id": question.session_id,
@@ -227,7 +227,7 @@ async def test_without_a_person_a_plugin_is_waited_for(autojump_clock: MockClock
 
 @says(
     "Without a person a question waits up to 600 s for plugins that heard of it and may `approve`,"
-    " if any."
+    " if any; a plugin that answers null is not waited for."
 )
 async def test_but_not_for_ever(autojump_clock: MockClock) -> None:
     phone = Phone()
@@ -244,6 +244,37 @@ async def test_but_not_for_ever(autojump_clock: MockClock) -> None:
         " has answered"
     )
     assert phone.over() == [("approval", "deny", "none")]
+
+
+async def test_a_plugin_that_has_no_answer_is_not_waited_for(autojump_clock: MockClock) -> None:
+    phone, other = Phone(), Phone("other")
+    async with (
+        PluginHost([guard(), phone, other]) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+
+        async def none_of_either() -> list[bool]:
+            return [await one.answers(None) for one in (phone, other, phone)]
+
+        text, taken = await beside(lambda: run_shell(turn), none_of_either)
+        assert trio.current_time() < 1
+    assert taken == [[False, False, False]]
+    assert text.endswith("and nobody can be asked")
+
+
+async def test_a_person_is_asked_whatever_a_plugin_has_no_answer_to(
+    autojump_clock: MockClock,
+) -> None:
+    phone = Phone()
+    async with (
+        PluginHost([guard(), phone], approver=Person()) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        text, _ = await beside(lambda: run_shell(turn), lambda: phone.answers(None))
+        assert trio.current_time() == pytest.approx(5, abs=1)
+    assert "denied" not in text
 
 
 @pytest.mark.parametrize(

@@ -83,11 +83,12 @@ export class Host {
 
   /**
    * Answer a question in the person's place: `allow` or `deny`, or what the `schema` of
-   * `user_input_required` asks for. False if it was answered before, or is over. Needs
-   * `uses: ["approve"]`.
+   * `user_input_required` asks for; null: the plugin gives no answer. False if it was answered
+   * before, or is over. Needs `uses: ["approve"]`.
    */
   async answer(choice, { sessionId, questionId } = {}) {
-    const text = typeof choice === "string" ? choice : JSON.stringify(choice);
+    const plain = typeof choice === "string" || choice === null;
+    const text = plain ? choice : JSON.stringify(choice);
     const params = { session_id: sessionId, question_id: questionId, choice: text };
     return (await this.#ask("host/answer", params)).taken === true;
   }

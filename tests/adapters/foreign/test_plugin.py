@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import trio
 
 from sliphook import LlmGate, PluginHost, Turn
+from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Message, ToolKind, Usage
 from tests.programs import WAIT_S, until
 from tests.stubborn import lives
@@ -485,3 +487,55 @@ async def test_agent_codes_hooks(tmp_path: Path) -> None:
         "total_cost_usd": 0.0,
         "total_tokens": 0,
     }
+
+
+DECISIONS = {
+    "allow": '{"hookSpecificOutput": {"hookEventName": "PermissionRequest",'
+    ' "decision": {"behavior": "allow"}}}',
+    "deny": '{"hookSpecificOutput": {"hookEventName": "PermissionRequest",'
+    ' "decision": {"behavior": "deny", "message": "not now"}}}',
+}
+
+
+@pytest.mark.parametrize(
+    ("says", "status"),
+    [
+        (f"echo '{DECISIONS['allow']}'", "ok"),
+        (f"echo '{DECISIONS['deny']}'", "denied"),
+        ("exit 2", "denied"),
+        ("true", "denied"),  # nobody can be asked
+        ("exit 1", "denied"),
+    ],
+)
+async def test_claude_codes_permission_request(says: str, status: str, tmp_path: Path) -> None:
+    script(tmp_path / "decide.sh", f"#!/bin/sh\ncat > asked.json\n{says}\n")
+    hooks = {"PermissionRequest": [command('"$CLAUDE_PROJECT_DIR"/decide.sh', matcher="Bash")]}
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "ask", "reason": "sure?"}})
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([spec(settings_json(tmp_path, hooks)), guard]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool(
+                "sh", {"command": "ls"}, run=lambda arguments: ran(), tool_kind="shell"
+            )
+    assert outcome.status == status, outcome
+    told = read(tmp_path / "asked.json")
+    assert (told["hook_event_name"], told["tool_input"]) == ("PermissionRequest", {"command": "ls"})
+
+
+async def test_without_the_grant_it_decides_nothing(tmp_path: Path) -> None:
+    script(tmp_path / "decide.sh", f"#!/bin/sh\ncat > asked.json\necho '{DECISIONS['allow']}'\n")
+    hooks = {"PermissionRequest": [command('"$CLAUDE_PROJECT_DIR"/decide.sh')]}
+    theirs = replace(spec(settings_json(tmp_path, hooks)), grants=frozenset())
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "ask", "reason": "sure?"}})
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([theirs, guard]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("sh", {}, run=lambda arguments: ran())
+            await written(tmp_path / "asked.json")
+    assert outcome.status == "denied"

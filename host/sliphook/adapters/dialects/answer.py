@@ -22,6 +22,7 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
         message: a text for the person.
         end: why the agent is to end its turn; only after an interrupt that a plugin asked for.
         messages: role and text of each message that the model is to be sent instead.
+        decision: the answer to what a person is asked, in their place.
     """
 
     denied: str | None = None
@@ -33,6 +34,7 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     end: str | None = None
     messages: tuple[tuple[str, str], ...] | None = None
+    decision: Literal["allow", "deny"] | None = None
 
     @property
     def context_text(self) -> str | None:

@@ -13,13 +13,14 @@ ValueT = TypeVar("ValueT")
 def merged(answers: Sequence[HookAnswer]) -> HookAnswer:
     """One answer of those of several hooks, in the order in which they ended.
 
-    A deny is stronger than an ask; texts are joined, and of what replaces something the last
-    counts, as in the systems.
+    A deny is stronger than an ask or an allow; texts are joined, and of what replaces something
+    the last counts, as in the systems.
     """
     denied = [one.denied for one in answers if one.denied is not None]
     asked = [one.ask for one in answers if one.ask is not None]
     going_on = [one.continue_with for one in answers if one.continue_with is not None]
     messages = [one.message for one in answers if one.message is not None]
+    decisions = [one.decision for one in answers if one.decision is not None]
     return HookAnswer(
         denied="\n".join(denied) if denied else None,
         ask="\n".join(asked) if asked and not denied else None,
@@ -30,6 +31,7 @@ def merged(answers: Sequence[HookAnswer]) -> HookAnswer:
         message="\n".join(messages) if messages else None,
         end=next((one.end for one in answers if one.end is not None), None),
         messages=_last([one.messages for one in answers]),
+        decision="deny" if "deny" in decisions else _last(decisions),
     )
 
 

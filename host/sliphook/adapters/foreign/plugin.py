@@ -12,9 +12,11 @@ import msgspec
 
 import sliphook_sdk as sdk
 from sliphook.adapters.dialects.answer import HookAnswer
+from sliphook.adapters.dialects.hosted.hosted import DECIDES
 from sliphook.adapters.dialects.hosted.toolmap import ToolMap
 from sliphook.adapters.dialects.told import Happening
 from sliphook_sdk.protocol import CATALOGUE, Answer, Uses
+from sliphook_sdk.protocol.questions import UserInputRequired
 from sliphook_sdk.protocol.shapes import Payload
 
 from . import answering, http
@@ -56,7 +58,12 @@ class HooksPlugin:
         self._source = source
         self._tools = ToolMap(source.system.tools, tools)
         handlers = [one for one in source.handlers if http.why_not_allowed(one, hosts) is None]
+        self._reads_transcript = transcript = is_read(source)
+        entries = wanted(source.system, handlers, self._tools, transcript=transcript)
+        self._decides = any(row.event.answers is DECIDES for one in entries for row in one.rows)
         uses: list[Uses] = [*source.system.uses]
+        if self._decides:
+            uses.append("approve")
         if any(handler.wakes for handler in handlers):
             uses.append("inject")
         self.plugin: sdk.Plugin[Remembered] = sdk.Plugin(
@@ -69,14 +76,12 @@ class HooksPlugin:
         )
         self._register: Any = self.plugin  # the names are typed, and here they come from a table
         self._runner = Runner(source.system, Scripts(source), self._inject)
-        self._reads_transcript = is_read(source)
         self._transcripts = ClaudeTranscripts()
         self._last: set[asyncio.Task[None]] = set()
         self._data = Path()
         self.plugin.on_start(self._start)
         self.plugin.on_shutdown(self._stop)
-        transcript = self._reads_transcript
-        for one in wanted(source.system, handlers, self._tools, transcript=transcript):
+        for one in entries:
             self._subscribe(one)
 
     async def _inject(self, session_id: str, text: str) -> None:
@@ -172,7 +177,7 @@ class HooksPlugin:
         return whole
 
     def _ask_host(self, one: Wanted, payload: Payload, answer: HookAnswer) -> None:
-        """What is no part of an answer: a text for the person, the end of the turn."""
+        """What is no part of an answer: a text for the person, the end of the turn, a decision."""
         host = self.plugin.async_host
         if answer.message is not None and one.ours != "notification":
             self._runner.keep(refusable(host.notify("info", answer.message[:MAX_ALERT_CHARS])))
@@ -180,6 +185,9 @@ class HooksPlugin:
             reason = answer.end[:MAX_REASON_CHARS]
             where = {"session_id": payload.session_id, "turn_id": payload.turn_id}
             self._runner.keep(refusable(host.interrupt(reason, **where)))
+        if isinstance(payload, UserInputRequired) and payload.question_id and self._decides:
+            question = {"session_id": payload.session_id, "question_id": payload.question_id}
+            self._runner.keep(refusable(host.answer(answer.decision, **question)))
 
     def _place(self, row: Row, told: Happening, ctx: sdk.AsyncContext) -> Place:
         source = self._source

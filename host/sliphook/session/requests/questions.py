@@ -126,6 +126,9 @@ class PluginQuestions:
         if question.owner == self._plugin.name:
             whose = "the plugin asks it" if question.asked_by else "it is about the plugin's tool"
             raise Refusal(ErrorCode.NOT_GRANTED, f"the answer must be someone else's: {whose}")
+        if params.choice is None:
+            question.forget(self._plugin.name)
+            return AnswerResult(taken=False)
         try:
             value = question.form.read(params.choice)
         except ValueError as error:

@@ -94,7 +94,10 @@ class AnswerParams(msgspec.Struct, frozen=True, kw_only=True):
 
     session_id: Annotated[str, doc("the session", "s-1")]
     question_id: Annotated[str, doc("from `user_input_required`", "q-1")]
-    choice: Annotated[str, doc("the answer: a text as it is, any other value as JSON", "allow")]
+    choice: Annotated[
+        Optional[str],
+        doc("the answer: a text as it is, any other value as JSON; null: it gives none", "allow"),
+    ] = None
 
 
 class AnswerResult(msgspec.Struct, frozen=True, kw_only=True):

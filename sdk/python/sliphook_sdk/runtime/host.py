@@ -175,7 +175,8 @@ class Host(BaseHost):
         """Answer a question in the person's place. Needs `uses=["approve"]`.
 
         Args:
-            choice: `allow` or `deny`, or what the `schema` of `user_input_required` asks for.
+            choice: `allow` or `deny`, or what the `schema` of `user_input_required` asks for. None:
+                the plugin gives no answer, so a question without a person need not wait for it.
             session_id: the session.
             question_id: from `user_input_required`.
 
@@ -313,8 +314,11 @@ def ask_params(
 
 
 def answer_params(choice: object, session_id: str, question_id: str) -> AnswerParams:
-    """The params of `host/answer`; what is no text is written as JSON."""
-    text = choice if isinstance(choice, str) else msgspec.json.encode(choice).decode()
+    """The params of `host/answer`; what is no text is written as JSON, but for None."""
+    if choice is None or isinstance(choice, str):
+        text = choice
+    else:
+        text = msgspec.json.encode(choice).decode()
     return AnswerParams(session_id=session_id, question_id=question_id, choice=text)
 
 

@@ -10,7 +10,15 @@ from sliphook.adapters.dialects.told import Happening, PersonAsked
 
 from .claude_define import define
 from .claude_rules import build, judge
-from .hosted import Hosted, HostedEvent, failed, not_here, worked
+from .hosted import (
+    BESIDE_THE_PERSON,
+    DECIDES,
+    Hosted,
+    HostedEvent,
+    failed,
+    not_here,
+    worked,
+)
 from .toolmap import SAME, TheirTools
 
 _TOOL: Final = ("tool_name", "tool_input", "tool_use_id")
@@ -130,11 +138,11 @@ EVENTS: Final = (
         theirs="PermissionRequest",
         ours="user_input_required",
         how="approximate",
-        limits="Told while the person is asked already; it decides nothing.",
+        limits=BESIDE_THE_PERSON,
         fields=("tool_name", "tool_input"),
         matched="tool_name",
         when=_is_approval,
-        answers={"deny": never("The person decides."), "allow": never("The person decides.")},
+        answers=DECIDES,
     ),
     HostedEvent(
         theirs="PermissionDenied",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.reading import WrongField, text_of
@@ -190,6 +190,8 @@ def blocked(told: Happening, reason: str) -> HookAnswer:
             return HookAnswer(continue_with=reason)
         case ToolDone():
             return HookAnswer(context=(reason,))
+        case PersonAsked() if told.event != "Notification":
+            return HookAnswer(decision="deny")
         case _:
             return HookAnswer(message=reason)
 
@@ -225,9 +227,22 @@ def answered(told: Happening, body: dict[str, Any]) -> HookAnswer:
             return _with(answer, HookAnswer(continue_with=text))
         case Prompted() | SessionStarted() | SubagentStarted():
             pass
+        case PersonAsked():
+            return _with(answer, HookAnswer(decision=decision_in(object_of(said, "decision"))))
         case _:
             return answer
     return _with(answer, HookAnswer(context=context))
+
+
+def decision_in(said: Mapping[str, Any] | None) -> Literal["allow", "deny"] | None:
+    """What the answer to a permission request says."""
+    match (said or {}).get("behavior"):
+        case "allow":
+            return "allow"
+        case "deny":
+            return "deny"
+        case _:
+            return None
 
 
 def _before_tool(body: dict[str, Any], said: dict[str, Any]) -> HookAnswer:
@@ -263,4 +278,5 @@ def _with(first: HookAnswer, second: HookAnswer) -> HookAnswer:
         continue_with=first.continue_with or second.continue_with,
         message=first.message or second.message,
         end=first.end or second.end,
+        decision=first.decision or second.decision,
     )

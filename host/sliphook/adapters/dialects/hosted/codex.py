@@ -9,6 +9,7 @@ from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import EXACT, about
 from sliphook.adapters.dialects.told import (
     Happening,
+    PersonAsked,
     SessionEnded,
     SessionStarted,
     SubagentStopped,
@@ -19,7 +20,18 @@ from sliphook.adapters.dialects.told import (
 from . import claude_rules
 from .claude_define import define
 from .handler import Handler
-from .hosted import Ended, Hosted, HostedEvent, Judged, not_here, object_in, object_of, reason_of
+from .hosted import (
+    BESIDE_THE_PERSON,
+    DECIDES,
+    Ended,
+    Hosted,
+    HostedEvent,
+    Judged,
+    not_here,
+    object_in,
+    object_of,
+    reason_of,
+)
 from .toolmap import SAME, TheirTools, Tool
 
 _TOOL: Final = ("tool_name", "tool_input", "tool_use_id")
@@ -34,6 +46,7 @@ _SPECIFIC: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     "PostToolUse": frozenset({"additionalContext", "updatedMCPToolOutput"}),
+    "PermissionRequest": frozenset({"decision"}),
     "UserPromptSubmit": frozenset({"additionalContext"}),
     "SessionStart": frozenset({"additionalContext"}),
     "SubagentStart": frozenset({"additionalContext"}),
@@ -169,7 +182,17 @@ _EVENTS: Final = (
         fields=("agent_id", "agent_type", "last_assistant_message"),
         matched="agent_type",
     ),
-    *not_here("PermissionRequest", "PreCompact", "PostCompact"),
+    HostedEvent(
+        theirs="PermissionRequest",
+        ours="user_input_required",
+        how="approximate",
+        limits=BESIDE_THE_PERSON,
+        fields=("turn_id", "tool_name", "tool_input"),
+        matched="tool_name",
+        when=lambda told: isinstance(told, PersonAsked) and told.kind == "approval",
+        answers=DECIDES,
+    ),
+    *not_here("PreCompact", "PostCompact"),
 )
 
 HOSTED: Final = Hosted(

@@ -24,10 +24,12 @@ from sliphook.adapters.dialects.told import (
     TurnFailed,
 )
 
-from .claude_rules import iso
+from .claude_rules import decision_in, iso
 from .flat_define import define_copilot
 from .handler import Handler
 from .hosted import (
+    BESIDE_THE_PERSON,
+    DECIDES,
     Ended,
     Hosted,
     HostedEvent,
@@ -151,6 +153,8 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
             return Judged(answer=HookAnswer(result=_result(body), context=context))
         case StopAsked() if is_blocked:
             return Judged(answer=HookAnswer(continue_with=reason))
+        case PersonAsked():
+            return Judged(answer=HookAnswer(decision=decision_in(body)))
         case _:
             return Judged()
 
@@ -285,9 +289,10 @@ _EVENTS: Final = (
         "PermissionRequest",
         ours="user_input_required",
         how="approximate",
-        limits="Told while the person is asked already; it decides nothing.",
+        limits=BESIDE_THE_PERSON,
         fields=("toolName", "toolInput"),
         when=_of_a_call,
+        answers=DECIDES,
     ),
     *not_here("userPromptTransformed", "preCompact"),
 )

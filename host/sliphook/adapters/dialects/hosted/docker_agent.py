@@ -9,7 +9,7 @@ from sliphook.adapters.dialects.dialect import EXACT, about, never
 from sliphook.adapters.dialects.told import Happening, PersonAsked, ToolDone, TurnFailed
 
 from .docker_agent_rules import build, define, judge
-from .hosted import Hosted, HostedEvent
+from .hosted import BESIDE_THE_PERSON, DECIDES, Hosted, HostedEvent
 from .toolmap import TheirTools, Tool
 
 _TOOL: Final = ("tool_name", "tool_use_id", "tool_input")
@@ -133,11 +133,11 @@ _EVENTS: Final = (
         theirs="permission_request",
         ours="user_input_required",
         how="approximate",
-        limits="Told while the person is asked already; it decides nothing.",
+        limits=BESIDE_THE_PERSON,
         fields=_TOOL,
         matched="tool_name",
         when=_approval,
-        answers={"deny": never("The person decides."), "allow": never("The person decides.")},
+        answers=DECIDES,
     ),
     HostedEvent(
         theirs="on_tool_approval_decision",

@@ -220,6 +220,11 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
         body, said = _read(event, handler, told, ended)
     except WrongField as error:
         return _failed(event, handler, told, str(error))
+    if event.theirs == "permission_request":
+        blocks = ended.exit_code == 2 or (body or {}).get("decision") == "block"
+        words: tuple[Literal["deny", "allow"], ...] = ("deny", "allow")
+        word = next((one for one in words if said.get("permission_decision") == one), None)
+        return Judged(answer=HookAnswer(decision="deny" if blocks else word))
     if ended.exit_code == 2:
         if not event.blocks:
             return Judged(failed="exited with 2, but this event cannot be blocked")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -95,6 +96,18 @@ class HostedEvent(msgspec.Struct, frozen=True, kw_only=True):
     blocks: bool = False
     sequential: bool = False
     timeout_s: float | None = None
+
+
+BESIDE_THE_PERSON: Final = (
+    "Asked while the person is, too, if you grant `approve`; the first answer counts."
+)
+DECIDES: Final = MappingProxyType(
+    {
+        "deny": Effect("approximate", "Without its message"),
+        "allow": Effect("approximate", "Without other arguments"),
+    }
+)
+"""What an answer to a question to the person comes to."""
 
 
 class Hosted(msgspec.Struct, frozen=True, kw_only=True):
