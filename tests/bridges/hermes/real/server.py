@@ -23,10 +23,12 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.bridges.hermes.real.wires import BY_PATH, CHAT, CHAT_USAGE, Call, Wire, chat_calls
+from tests.bridges.hermes.real.bedrock import BEDROCK
+from tests.model_wires import BY_PATH, CHAT, Call, Wire
 
 _TOOL = re.compile(r"\b(TOOL|PAR) (\w+) (\{.*?\})(?=\s|$)")
 _ids = iter(range(1, 1_000_000))
+WIRES = {**BY_PATH, "/converse-stream": BEDROCK}
 
 
 def number(word: str, script: str) -> float:
@@ -57,7 +59,7 @@ class ScriptedServer:
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
                 outer.requests.append({"t": time.time(), **body})
                 path = self.path.partition("?")[0]
-                ends = (wire for end, wire in BY_PATH.items() if path.endswith(end))
+                ends = (wire for end, wire in WIRES.items() if path.endswith(end))
                 with suppress(BrokenPipeError, ConnectionResetError):
                     self.answer(body, next(ends, CHAT))
 
@@ -89,20 +91,14 @@ class ScriptedServer:
                 done = sum(one.calls for one in behind)
                 tools = body.get("tools") or body.get("toolConfig")
                 wanted = rounds[done] if tools and done < len(rounds) else []
-                calls = [(f"call_{next(_ids)}", name, raw) for _, name, raw in wanted]
+                calls = [Call(f"call_{next(_ids)}", name, raw) for _, name, raw in wanted]
                 self.say(body, wire, calls, f"ok: {sum(one.results for one in behind)}", script)
 
             def say(
                 self, body: dict[str, Any], wire: Wire, calls: list[Call], text: str, script: str
             ) -> None:
                 if wire is CHAT and not body.get("stream"):
-                    said: dict[str, Any] = {"role": "assistant", "content": None if calls else text}
-                    if calls:
-                        said["tool_calls"] = chat_calls(calls)
-                    finish = "tool_calls" if calls else "stop"
-                    choice = {"index": 0, "finish_reason": finish, "message": said}
-                    base = {"id": "fake", "created": 1, "model": body.get("model", "fake-model")}
-                    self.send(200, {**base, "choices": [choice], "usage": CHAT_USAGE})
+                    self.send(200, wire.whole(calls, text))
                     return
                 self.send_response(200)
                 self.send_header("Content-Type", wire.content_type)

@@ -1,19 +1,37 @@
-"""What each model API looks like on the wire: what a request holds, and how an answer is sent."""
+"""What each model API looks like on the wire: what a request holds, and how an answer is sent.
+
+The servers that stand in for models read and write it: of the Hermes tests, and of the real agents.
+"""
 
 # the shapes are those of other projects
 # pyright: basic
 
 from __future__ import annotations
 
+import itertools
 import json
-import struct
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
-Call = tuple[str, str, str]
-"""Id, name and arguments of a tool call."""
+_ids = (f"{number:024}" for number in itertools.count(1))
+
+
+class Call(NamedTuple):
+    """A tool call.
+
+    Attributes:
+        call_id: unique.
+        name: of the tool.
+        arguments: as JSON.
+        more: what the API wants said beside, of `offered`.
+    """
+
+    call_id: str
+    name: str
+    arguments: str
+    more: Mapping[str, Any] = MappingProxyType({})
 
 
 class Said(NamedTuple):
@@ -36,18 +54,26 @@ class Wire(NamedTuple):
     Attributes:
         read: the messages of a request.
         stream: an answer in pieces: calls, or a text in parts.
+        whole: the same in one object.
+        offered: the tools of a request, each with `more` of a call.
         content_type: of the stream.
     """
 
     read: Callable[[Json], list[Said]]
     stream: Callable[[list[Call], list[str]], Iterator[bytes]]
+    whole: Callable[[list[Call], str], Json] = lambda calls, text: {}
+    offered: Callable[[Json], dict[str, Json]] = lambda body: {}
     content_type: str = "text/event-stream"
 
 
 def text_of(content: Any) -> str:
     if isinstance(content, list):
-        return " ".join(part.get("text", "") for part in content)
+        return " ".join(part.get("text") or "" for part in content)
     return content or ""
+
+
+def _named(tools: Any) -> dict[str, Json]:
+    return {one["name"]: {} for one in tools or () if "name" in one}
 
 
 def event(body: Json, name: str | None = None) -> bytes:
@@ -73,11 +99,11 @@ def chat_calls(calls: list[Call]) -> list[Json]:
     return [
         {
             "index": k,
-            "id": call_id,
+            "id": call.call_id,
             "type": "function",
-            "function": {"name": name, "arguments": raw},
+            "function": {"name": call.name, "arguments": call.arguments},
         }
-        for k, (call_id, name, raw) in enumerate(calls)
+        for k, call in enumerate(calls)
     ]
 
 
@@ -99,6 +125,20 @@ def _chat_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
+def _chat_whole(calls: list[Call], text: str) -> Json:
+    said: Json = {"role": "assistant", "content": None if calls else text}
+    if calls:
+        said["tool_calls"] = chat_calls(calls)
+    finish = "tool_calls" if calls else "stop"
+    choice = {"index": 0, "finish_reason": finish, "message": said}
+    base = {"id": "f", "created": 1, "model": "fake-model", "object": "chat.completion"}
+    return {**base, "choices": [choice], "usage": CHAT_USAGE}
+
+
+def _chat_offered(body: Json) -> dict[str, Json]:
+    return _named(one["function"] for one in body.get("tools") or () if "function" in one)
+
+
 # -- anthropic_messages
 
 
@@ -116,12 +156,9 @@ def _anthropic_read(body: Json) -> list[Said]:
     return found
 
 
-def _anthropic_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
-    def say(kind: str, **more: Any) -> bytes:
-        return event({"type": kind, **more}, kind)
-
-    message: Json = {
-        "id": "f",
+def _anthropic_message() -> Json:
+    return {
+        "id": f"msg_{next(_ids)}",
         "type": "message",
         "role": "assistant",
         "model": "fake-model",
@@ -130,16 +167,37 @@ def _anthropic_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
         "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 1},
     }
-    yield say("message_start", message=message)
+
+
+def _anthropic_whole(calls: list[Call], text: str) -> Json:
+    blocks: list[Json] = [
+        {
+            "type": "tool_use",
+            "id": one.call_id,
+            "name": one.name,
+            "input": json.loads(one.arguments),
+        }
+        for one in calls
+    ]
+    stop = "tool_use" if calls else "end_turn"
+    content = blocks or [{"type": "text", "text": text}]
+    return {**_anthropic_message(), "content": content, "stop_reason": stop}
+
+
+def _anthropic_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
+    def say(kind: str, **more: Any) -> bytes:
+        return event({"type": kind, **more}, kind)
+
+    yield say("message_start", message=_anthropic_message())
     if not calls:
         yield say("content_block_start", index=0, content_block={"type": "text", "text": ""})
         for text in texts:
             yield say("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
         yield say("content_block_stop", index=0)
-    for k, (call_id, name, raw) in enumerate(calls):
-        block = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+    for k, call in enumerate(calls):
+        block = {"type": "tool_use", "id": call.call_id, "name": call.name, "input": {}}
         yield say("content_block_start", index=k, content_block=block)
-        delta = {"type": "input_json_delta", "partial_json": raw}
+        delta = {"type": "input_json_delta", "partial_json": call.arguments}
         yield say("content_block_delta", index=k, delta=delta)
         yield say("content_block_stop", index=k)
     stopped = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
@@ -187,13 +245,14 @@ def _codex_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
     items = [
         {
             "type": "function_call",
-            "id": f"fc_{call_id}",
-            "call_id": call_id,
-            "name": name,
-            "arguments": raw,
+            "id": f"fc_{call.call_id}",
+            "call_id": call.call_id,
+            "name": call.name,
+            "arguments": call.arguments,
             "status": "completed",
+            **call.more,
         }
-        for call_id, name, raw in calls
+        for call in calls
     ]
     if not calls:
         where = {"item_id": "m", "output_index": 0, "content_index": 0, "logprobs": []}
@@ -207,58 +266,65 @@ def _codex_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
     yield say("response.completed", response={**response, "status": "completed", "usage": usage})
 
 
-# -- bedrock_converse
+def _codex_offered(body: Json) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for one in body.get("tools") or ():
+        inside = one.get("tools")
+        space = {} if inside is None else {"namespace": one["name"]}
+        found |= dict.fromkeys(_named(inside if inside is not None else [one]), space)
+    return found
 
 
-def _bedrock_read(body: Json) -> list[Said]:
+# -- gemini
+
+
+def _gemini_read(body: Json) -> list[Said]:
     found = []
-    for one in body.get("messages", []):
-        texts = [block["text"] for block in one["content"] if "text" in block]
-        said = one["role"] == "user" and bool(texts)
+    for one in body.get("contents", []):
+        parts = one.get("parts", [])
+        said = one.get("role") == "user" and any("text" in part for part in parts)
         found.append(
             Said(
-                " ".join(texts) if said else None,
-                any("toolUse" in block for block in one["content"]),
-                sum("toolResult" in block for block in one["content"]),
+                text_of(parts) if said else None,
+                any("functionCall" in part for part in parts),
+                sum("functionResponse" in part for part in parts),
             )
         )
     return found
 
 
-def _bedrock_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
-    yield frame("messageStart", {"role": "assistant"})
-    for text in () if calls else texts:
-        yield frame("contentBlockDelta", {"delta": {"text": text}, "contentBlockIndex": 0})
-    if not calls:
-        yield frame("contentBlockStop", {"contentBlockIndex": 0})
-    for k, (call_id, name, raw) in enumerate(calls):
-        start = {"toolUse": {"toolUseId": call_id, "name": name}}
-        yield frame("contentBlockStart", {"start": start, "contentBlockIndex": k})
-        delta = {"toolUse": {"input": raw}}
-        yield frame("contentBlockDelta", {"delta": delta, "contentBlockIndex": k})
-        yield frame("contentBlockStop", {"contentBlockIndex": k})
-    yield frame("messageStop", {"stopReason": "tool_use" if calls else "end_turn"})
-    usage = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
-    yield frame("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})
+def _gemini_whole(calls: list[Call], text: str) -> Json:
+    parts: list[Json] = [
+        {
+            "functionCall": {"name": one.name, "args": json.loads(one.arguments)},
+            "thoughtSignature": "c2k=",
+        }
+        for one in calls
+    ]
+    content = {"role": "model", "parts": parts or [{"text": text}]}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 1, "totalTokenCount": 11}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "fake-model"}
 
 
-def frame(name: str, body: Json) -> bytes:
-    """A message of the event streams of AWS."""
-    headers = b""
-    told = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
-    for key, value in told.items():
-        headers += struct.pack(">B", len(key)) + key.encode()
-        headers += struct.pack(">BH", 7, len(value)) + value.encode()
-    payload = json.dumps(body).encode()
-    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
-    whole = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + payload
-    return whole + struct.pack(">I", zlib.crc32(whole))
+def _gemini_stream(calls: list[Call], texts: list[str]) -> Iterator[bytes]:
+    yield event(_gemini_whole(calls, "".join(texts)))
 
 
-CHAT = Wire(_chat_read, _chat_stream)
+def _gemini_offered(body: Json) -> dict[str, Json]:
+    groups = body.get("tools") or ()
+    return _named(one for group in groups for one in group.get("functionDeclarations", ()))
+
+
+CHAT = Wire(_chat_read, _chat_stream, _chat_whole, _chat_offered)
+GEMINI = Wire(_gemini_read, _gemini_stream, _gemini_whole, _gemini_offered)
 BY_PATH = {
-    "/messages": Wire(_anthropic_read, _anthropic_stream),
-    "/responses": Wire(_codex_read, _codex_stream),
-    "/converse-stream": Wire(_bedrock_read, _bedrock_stream, "application/vnd.amazon.eventstream"),
+    "/messages": Wire(
+        _anthropic_read,
+        _anthropic_stream,
+        _anthropic_whole,
+        lambda body: _named(body.get("tools")),
+    ),
+    "/responses": Wire(_codex_read, _codex_stream, offered=_codex_offered),
 }
-"""The others, by how the address ends."""
+"""The others, by how the address ends; that of Gemini ends with what is wanted."""
