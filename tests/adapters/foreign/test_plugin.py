@@ -520,7 +520,7 @@ async def test_claude_codes_permission_request(says: str, status: str, tmp_path:
             outcome = await turn.call_tool(
                 "sh", {"command": "ls"}, run=lambda arguments: ran(), tool_kind="shell"
             )
-    assert outcome.status == status, outcome
+            assert outcome.status == status, outcome
     told = read(tmp_path / "asked.json")
     assert (told["hook_event_name"], told["tool_input"]) == ("PermissionRequest", {"command": "ls"})
 
@@ -538,4 +538,4 @@ async def test_without_the_grant_it_decides_nothing(tmp_path: Path) -> None:
         ):
             outcome = await turn.call_tool("sh", {}, run=lambda arguments: ran())
             await written(tmp_path / "asked.json")
-    assert outcome.status == "denied"
+            assert outcome.status == "denied"

@@ -20,7 +20,7 @@ def merged(answers: Sequence[HookAnswer]) -> HookAnswer:
     asked = [one.ask for one in answers if one.ask is not None]
     going_on = [one.continue_with for one in answers if one.continue_with is not None]
     messages = [one.message for one in answers if one.message is not None]
-    decisions = [one.decision for one in answers if one.decision is not None]
+    decisions = [one.decision for one in answers]
     return HookAnswer(
         denied="\n".join(denied) if denied else None,
         ask="\n".join(asked) if asked and not denied else None,
@@ -31,7 +31,7 @@ def merged(answers: Sequence[HookAnswer]) -> HookAnswer:
         message="\n".join(messages) if messages else None,
         end=next((one.end for one in answers if one.end is not None), None),
         messages=_last([one.messages for one in answers]),
-        decision="deny" if "deny" in decisions else _last(decisions),
+        decision="deny" if "deny" in decisions else "allow" if "allow" in decisions else None,
     )
 
 

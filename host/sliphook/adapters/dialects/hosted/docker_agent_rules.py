@@ -29,6 +29,7 @@ from sliphook.adapters.dialects.told import (
 )
 
 from .claude_define import MAX_HOOKS, collect, seconds, strings
+from .claude_rules import decision_in
 from .handler import Definitions, Handler, RefusedHook
 from .hosted import Ended, HostedEvent, Judged, object_of, reason_of, text_in
 
@@ -222,9 +223,8 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
         return _failed(event, handler, told, str(error))
     if event.theirs == "permission_request":
         blocks = ended.exit_code == 2 or (body or {}).get("decision") == "block"
-        words: tuple[Literal["deny", "allow"], ...] = ("deny", "allow")
-        word = next((one for one in words if said.get("permission_decision") == one), None)
-        return Judged(answer=HookAnswer(decision="deny" if blocks else word))
+        word = "deny" if blocks else said.get("permission_decision")
+        return Judged(answer=HookAnswer(decision=decision_in({"behavior": word})))
     if ended.exit_code == 2:
         if not event.blocks:
             return Judged(failed="exited with 2, but this event cannot be blocked")
