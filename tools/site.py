@@ -1,7 +1,7 @@
 """Lays the pages of the site out in `build/pages`, as they lie in the project; `make docs` does.
 
 Links work there as they do in a clone: beside the pages lies each file that a page links to, and a
-link to a folder leads to what the folder has first.
+link to a folder leads to its README.md, or else to what the folder has first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _PAGES: Final = ("*.md", "docs/*.md", "docs/*.svg", "docs/*.png", "docs/reference/*.md")
-_MORE: Final = ("sdk/*/README.md", "examples/README.md")
+_MORE: Final = ("sdk/*/README.md", "examples/README.md", "examples/*/README.md")
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s#]+)(?=[)#])")
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -43,7 +43,8 @@ def _with_files(page: Path, folder: Path, root: Path) -> str:
         link = match[1]
         linked = (page.parent / link).resolve()
         if linked.is_dir():
-            first = min(path for path in linked.iterdir() if path.is_file())
+            files = (path for path in linked.iterdir() if path.is_file())
+            first = min(files, key=lambda path: (path.name != "README.md", path.name))
             link, linked = f"{link.rstrip('/')}/{first.name}", first
         if linked.suffix != ".md":
             target = folder / linked.relative_to(root)

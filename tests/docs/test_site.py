@@ -26,9 +26,13 @@ def test_pages_and_what_they_link_to_are_laid_out(tmp_path: Path) -> None:
     (root / "examples" / "greeter").mkdir(parents=True)
     (root / "examples" / "guard.py").write_text("guard\n")
     (root / "examples" / "greeter" / "greeter.py").write_text("greeter\n")
+    (root / "examples" / "reviewer").mkdir()
+    (root / "examples" / "reviewer" / "Cargo.lock").write_text("lock\n")
+    (root / "examples" / "reviewer" / "README.md").write_text("# reviewer\n")
     (root / "README.md").write_text(
         "Some text:\n- an item, `a][b` or a][b\n\n# A heading\nSee [one](examples/guard.py),\n"
-        "[two](docs/page.md#there), [three](examples/greeter), [four](https://sliphook.example).\n\n"
+        "[two](docs/page.md#there), [three](examples/greeter), [four](https://sliphook.example).\n"
+        "[five](examples/reviewer)\n\n"
         "```json example: stop\n# no heading\n```\n"
     )
     (root / "docs" / "page.md").write_text("# There\n")
@@ -37,7 +41,7 @@ def test_pages_and_what_they_link_to_are_laid_out(tmp_path: Path) -> None:
     assert (out / "README.md").read_text() == (
         "Some text:\n\n- an item, `a][b` or a]&#91;b\n\n\n# A heading\n\nSee [one](examples/guard.py),\n"
         "[two](docs/page.md#there), [three](examples/greeter/greeter.py),"
-        " [four](https://sliphook.example).\n\n"
+        " [four](https://sliphook.example).\n[five](examples/reviewer/README.md)\n\n"
         "```json\n# no heading\n```\n"
     )
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*.*")) == [
@@ -45,4 +49,5 @@ def test_pages_and_what_they_link_to_are_laid_out(tmp_path: Path) -> None:
         "docs/page.md",
         "examples/greeter/greeter.py",
         "examples/guard.py",
+        "examples/reviewer/README.md",
     ]
