@@ -132,7 +132,7 @@ class OneServer:
         except BaseException as exc:
             own = self._own
             # an interrupt ends what is still loading, but no server that has answered others
-            if own is not None and not (own.was_healthy and not isinstance(exc, NotServed)):
+            if own is not None and (isinstance(exc, NotServed) or not own.was_healthy):
                 own.kill()
             raise
         if self._own is not None:

@@ -21,8 +21,8 @@ ToolFunction = Callable[..., Awaitable[str]]
 GO_AWAY = 1008
 
 
-class Sent:
-    """How a tool reports what it does."""
+class RunningCall:
+    """What a tool reports its progress to, and its result goes to."""
 
     def __init__(self, socket: ClientConnection, call_id: str) -> None:
         self._socket = socket
@@ -93,7 +93,7 @@ class RemoteTools:
     ) -> None:
         if said["type"] == "agent:tool-call":
             call_id = said["call_id"]
-            task = asyncio.ensure_future(self._call(said, Sent(socket, call_id)))
+            task = asyncio.ensure_future(self._call(said, RunningCall(socket, call_id)))
             calls[call_id] = task
             task.add_done_callback(lambda _: calls.pop(call_id, None))
         elif said["type"] == "agent:tool-call-cancelled" and said["call_id"] in calls:
@@ -101,7 +101,7 @@ class RemoteTools:
         elif said["type"] == "agent:error":
             print(f"the plugin says: {said['message']}", file=sys.stderr)
 
-    async def _call(self, said: dict[str, Any], call: Sent) -> None:
+    async def _call(self, said: dict[str, Any], call: RunningCall) -> None:
         try:
             content = await self._functions[said["tool"]](**said["arguments"], call=call)
             result = {"content": content}
@@ -124,7 +124,7 @@ class Rail:
 
 
 @arm.tool({"type": "object", "properties": {"to": CM}, "required": ["to"]}, timeout_s=60)
-async def move_arm(to: int, *, call: Sent) -> str:
+async def move_arm(to: int, *, call: RunningCall) -> str:
     """Move the robot's arm along its rail, to 0 to 100 cm; it moves 10 cm a second."""
     start, step = Rail.at, 1 if to > Rail.at else -1
     try:
@@ -139,7 +139,7 @@ async def move_arm(to: int, *, call: Sent) -> str:
 
 
 @arm.tool({"type": "object", "properties": {}})
-async def where_is_the_arm(*, call: Sent) -> str:
+async def where_is_the_arm(*, call: RunningCall) -> str:
     """Where the robot's arm is."""
     return f"the arm is at {Rail.at} cm"
 

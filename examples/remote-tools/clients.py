@@ -54,7 +54,7 @@ class Progress(msgspec.Struct, tag="client:tool-progress"):
     fraction: Optional[Annotated[float, Meta(ge=0, le=1)]] = None
 
 
-said = msgspec.json.Decoder(Union[Hello, Offers, Result, Progress])
+decoder = msgspec.json.Decoder(Union[Hello, Offers, Result, Progress])
 
 
 class Refused(Exception):
@@ -162,7 +162,7 @@ class Clients:
             await self._add(client)
             async for text in socket:
                 try:
-                    await self._take(client, said.decode(text))
+                    await self._take(client, decoder.decode(text))
                 except (msgspec.MsgspecError, RecursionError, Refused, sdk.HostRefused) as exc:
                     client.send("agent:error", message=str(exc)[:1000])
         except ConnectionClosed:
@@ -183,7 +183,7 @@ class Clients:
             return None
         self._strangers += 1
         try:
-            hello = said.decode(await asyncio.wait_for(socket.recv(), LOGIN_S))
+            hello = decoder.decode(await asyncio.wait_for(socket.recv(), LOGIN_S))
         except ConnectionClosed:
             return None
         except (asyncio.TimeoutError, msgspec.MsgspecError, RecursionError):

@@ -30,8 +30,9 @@ def texts(outcome: Outcome) -> list[str]:
 
 
 @says(
-    "**Messages**: a pair `[from, to]` in `replace.messages` keeps those of the payload, from 0,"
-    " without `to`; pairs do not fall."
+    "**Messages**: a pair `[from, to]` in `replace.messages` keeps the payload's, counted from 0,"
+    " `to` not among them.",
+    "No pair begins before the one in front of it ends.",
 )
 @pytest.mark.parametrize(
     ("messages", "kept"),

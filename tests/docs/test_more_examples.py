@@ -52,6 +52,13 @@ WITH_SDK = (
 Built = Callable[[str], Path]
 
 
+def with_toolchains() -> dict[str, str]:
+    """The environment for Rust: rustup looks for its toolchains in the home folder, and the tests
+    have an empty one."""
+    rustup = Path(pwd.getpwuid(os.getuid()).pw_dir, ".rustup")
+    return {"RUSTUP_HOME": str(rustup), **os.environ} if rustup.is_dir() else dict(os.environ)
+
+
 @pytest.fixture
 def built(tmp_path: Path) -> Built:
     """The executable of an example; skips where its language is not at hand."""
@@ -66,12 +73,9 @@ def built(tmp_path: Path) -> Built:
             return source
         result = tmp_path / source.stem
         command = [part.format(source=source, result=result) for part in example.build]
-        # rustup looks for its toolchains in the home folder, and the tests have an empty one
-        rustup = Path(pwd.getpwuid(os.getuid()).pw_dir, ".rustup")
-        env = {"RUSTUP_HOME": str(rustup), **os.environ} if rustup.is_dir() else None
         done = subprocess.run(
             command,
-            env=env,
+            env=with_toolchains(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -21,6 +21,7 @@ from sliphook import ApprovalRequest, PluginHost, PluginSpec
 from tests.cli.chat.test_terminal import Terminal
 from tests.docs.test_more_examples import passes
 from tests.programs import WAIT_S, until
+from tests.stubborn import executable
 
 PLUGIN = Path(__file__).resolve().parents[2] / "examples" / "desktop-notify" / "desktop_notify.sh"
 MISSING = [
@@ -73,11 +74,10 @@ class Desktop:
         self._pid = folder / "pid"
         services = folder / "dbus-1" / "services"
         services.mkdir(parents=True)
-        program = folder / "daemon"
-        program.write_text(
-            f"#!/bin/sh\necho $$ >{self._pid}\nexec dunst -config /dev/null -print >{self._print}\n"
+        program = executable(
+            folder / "daemon",
+            f"#!/bin/sh\necho $$ >{self._pid}\nexec dunst -config /dev/null -print >{self._print}\n",
         )
-        program.chmod(0o755)
         (services / "daemon.service").write_text(
             f"[D-BUS Service]\nName=org.freedesktop.Notifications\nExec={program}\n"
         )
@@ -161,6 +161,15 @@ def fed(*messages: bytes, env: dict[str, str], shell: str = "") -> str:
     )
     assert (done.returncode, done.stdout) == (0, b"")
     return done.stderr.decode()
+
+
+@pytest.fixture
+def no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the plugin sees it: who runs these tests may have one."""
+    programs = tmp_path / "without-a-terminal"
+    programs.mkdir()
+    executable(programs / "ps", "#!/bin/sh\necho '?'\n")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
 
 async def test_it_keeps_to_the_protocol() -> None:
@@ -265,6 +274,7 @@ def test_short_turns_are_not_told_and_other_plugins_may_ask(desktop: Desktop) ->
 
 
 @needs_a_desktop
+@pytest.mark.usefixtures("no_terminal")
 def test_a_desktop_that_hangs_is_given_up(desktop: Desktop) -> None:
     with desktop.hanging():
         said = fed(notification("hello"), env=desktop.env)
@@ -300,9 +310,7 @@ def test_on_a_mac_the_text_is_an_argument(
     tmp_path: Path, command: str, arguments: list[str]
 ) -> None:
     """There is no Mac here: a program of that name writes down what it is given."""
-    program = tmp_path / command
-    program.write_text(RECORDER.format(folder=tmp_path))
-    program.chmod(0o755)
+    executable(tmp_path / command, RECORDER.format(folder=tmp_path))
     fed(notification("[-x] <b>"), env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert (tmp_path / "args").read_text().splitlines() == arguments
 
@@ -318,6 +326,7 @@ def test_without_a_desktop_the_terminal_rings(tmp_path: Path) -> None:
         terminal.stop()
 
 
+@pytest.mark.usefixtures("no_terminal")
 async def test_without_both_the_log_says_so(tmp_path: Path) -> None:
     logs: list[str] = []
     spec = PluginSpec(PLUGIN, config={"turns_from_s": 0})

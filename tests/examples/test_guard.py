@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,11 @@ import pytest
 import trio
 
 from sliphook import PluginHost, PluginSpec
-from sliphook.check import check_plugin
+from tests.docs.test_more_examples import passes
 from tests.programs import WAIT_S
 
 from .judging import GUARD, NO_TREES, Judge, judging
+from .whole_agent import sliphook_run
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +26,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
 
 
 async def test_it_keeps_to_the_protocol() -> None:
-    with trio.fail_after(WAIT_S):
-        report = await check_plugin(GUARD)
-    assert [one for one in report.findings if one.verdict not in ("passed", "skipped")] == []
+    await passes(GUARD)
 
 
 def decisions() -> list[dict[str, Any]]:
@@ -127,16 +124,8 @@ def test_in_sliphook_run(tmp_path: Path) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / "policy.toml").write_text(NO_TREES)
     prompt = 'TOOL shell {"command": "echo $(rm -r build)"} TOOL shell {"command": "echo hello"}'
-    words = ["run", prompt, "--shell", "--yes", "--plugin", str(GUARD), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sliphook", *words, "--config", f"policy={tmp_path}/policy.toml"],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
+    words = [prompt, "--shell", "--yes", "--plugin", str(GUARD), "--json"]
+    done = sliphook_run(*words, "--config", f"policy={tmp_path}/policy.toml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["type"] for one in said].count("denied") == 1

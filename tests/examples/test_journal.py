@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
@@ -22,9 +21,12 @@ import pytest
 import trio
 
 from sliphook import PluginHost, PluginSpec, Session
-from sliphook.check import check_plugin
 from sliphook_sdk.protocol import Message, Usage
+from tests.docs.test_more_examples import passes
 from tests.programs import WAIT_S, until
+from tests.stubborn import executable
+
+from .whole_agent import sliphook_run
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "journal"
@@ -110,9 +112,7 @@ def rows(home: Path, sql: str) -> list[Any]:
 
 
 async def test_it_keeps_to_the_protocol(plugin: Path) -> None:
-    with trio.fail_after(WAIT_S):
-        report = await check_plugin(plugin)
-    assert [one for one in report.findings if one.verdict not in ("passed", "skipped")] == []
+    await passes(plugin)
 
 
 async def test_what_was_used_is_in_the_database_and_in_the_table(
@@ -243,9 +243,8 @@ async def test_a_full_disk(plugin: Path, tmp_path: Path) -> None:
         pytest.skip("bubblewrap is not installed")
     folder, flag = tmp_path / "journal", tmp_path / "flag"
     folder.mkdir()
-    small = tmp_path / "small"
-    small.write_text(ON_A_SMALL_DISK.format(folder=folder, flag=flag, plugin=plugin))
-    small.chmod(0o755)
+    script = ON_A_SMALL_DISK.format(folder=folder, flag=flag, plugin=plugin)
+    small = executable(tmp_path / "small", script)
     async with agent(small, tmp_path) as here, here.host.session() as session:
         await work(session)
         assert "1 turn," in await session.run_command("usage")
@@ -315,23 +314,13 @@ async def test_without_its_price_a_call_has_no_cost(plugin: Path, tmp_path: Path
 
 
 def test_in_the_whole_agent(plugin: Path, tmp_path: Path) -> None:
-    """Two turns of a chat with a scripted model, a command that is interrupted by the end."""
+    """A turn with a scripted model, which calls a tool."""
     usage = {"input_tokens": 1200, "output_tokens": 30, "cached_tokens": 200}
     calls = [{"name": "shell", "arguments": {"command": "echo hello"}}]
     replies = {"replies": [{"calls": calls, "usage": usage}, {"text": "done", "usage": usage}]}
     (tmp_path / "replies.json").write_text(json.dumps(replies))
-    command = [sys.executable, "-m", "sliphook", "run", "hello", "--shell", "--yes"]
-    command += ["--model", "replies.json", "--plugin", str(plugin)]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    words = ["hello", "--shell", "--yes", "--model", "replies.json", "--plugin", str(plugin)]
+    done = sliphook_run(*words, cwd=tmp_path, XDG_DATA_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
     home = tmp_path / "sliphook" / "data"
     assert (

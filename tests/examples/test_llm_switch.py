@@ -22,10 +22,12 @@ import trio
 from sliphook import PluginHost, PluginSpec, Session, Turn
 from sliphook.check import check_plugin
 from sliphook.session.results import LlmGate
-from sliphook_sdk.protocol import Message, ModelRoute, Usage
+from sliphook_sdk.protocol import ModelRoute
 from tests.agent.loopback import LoopbackServer
 from tests.programs import WAIT_S, until
 from tests.stubborn import executable, lives, needs_proc
+
+from .whole_agent import model_says, sliphook_run
 
 PLUGIN = Path(__file__).resolve().parents[2] / "examples" / "llm-switch" / "llm_switch.py"
 SERVER = Path(__file__).with_name("llama_server.py")
@@ -76,23 +78,13 @@ class Box:
         log = self.folder / "served.log"
         return log.read_text().splitlines() if log.exists() else []
 
-    def command(self, *args: str) -> list[str]:
-        """`sliphook run` with the plugin."""
-        return [
-            *(sys.executable, "-m", "sliphook", "run", *args, "--base-url", self.url),
-            *("--plugin", str(PLUGIN), "--config", f"models={self.yaml}"),
-        ]
+    def words(self, *args: str) -> list[str]:
+        """The arguments of `sliphook run` with the plugin."""
+        plugin = ("--plugin", str(PLUGIN), "--config", f"models={self.yaml}")
+        return [*args, "--base-url", self.url, *plugin]
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*args),
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_S,
-            check=False,
-        )
+        return sliphook_run(*self.words(*args), cwd=self.folder)
 
 
 @pytest.fixture
@@ -146,14 +138,7 @@ async def ask(turn: Turn, model: str) -> LlmGate:
 
 
 def answered(turn: Turn) -> None:
-    turn.post_llm_call(
-        provider=None,
-        model=None,
-        response=Message(role="assistant", content="hello"),
-        finish_reason="stop",
-        usage=Usage(),
-        duration_ms=None,
-    )
+    model_says(turn, "hello")
 
 
 def local_models() -> Any:
@@ -314,7 +299,7 @@ async def running(nursery: trio.Nursery, box: Box) -> trio.Process:
     process: trio.Process = await nursery.start(
         partial(
             trio.run_process,
-            box.command("hello", "--model", "qwen"),
+            [sys.executable, "-m", "sliphook", "run", *box.words("hello", "--model", "qwen")],
             cwd=box.folder,
             capture_stdout=True,
             capture_stderr=True,

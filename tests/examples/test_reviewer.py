@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import pwd
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +17,11 @@ import trio
 from sliphook import PluginHost, PluginSpec
 from sliphook.check import check_plugin
 from sliphook_sdk.protocol import ToolKind, ToolResult
+from tests.docs.test_more_examples import with_toolchains
 from tests.programs import WAIT_S, until
-from tests.stubborn import lives, needs_proc
+from tests.stubborn import lives, needs_proc, wait_for
+
+from .whole_agent import sliphook_run
 
 ROOT = Path(__file__).resolve().parents[2]
 UNCLOSED = "The block that begins in line 2 of your answer is not closed."
@@ -34,12 +34,10 @@ def reviewer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
     target = tmp_path_factory.mktemp("reviewer")
-    # rustup looks for its toolchains in the home folder, and the tests have an empty one
-    rustup = Path(pwd.getpwuid(os.getuid()).pw_dir, ".rustup")
     done = subprocess.run(
         ["cargo", "build", "--offline", "--locked", "--target-dir", str(target)],
         cwd=ROOT / "examples" / "reviewer",
-        env={"RUSTUP_HOME": str(rustup), **os.environ} if rustup.is_dir() else None,
+        env=with_toolchains(),
         capture_output=True,
         text=True,
         timeout=WAIT_S,
@@ -166,18 +164,23 @@ def test_its_settings(reviewer: Path) -> None:
         assert talk.says(block("x", "anything")) is None
 
 
+def slow(pid_file: Path) -> list[str]:
+    """A checker that does not end by itself; the file has its pid, or is not there."""
+    return ["sh", "-c", f"echo $$ > {pid_file}.part; mv {pid_file}.part {pid_file}; exec sleep 600"]
+
+
 @needs_proc
 def test_a_cancel_ends_the_checker(reviewer: Path, tmp_path: Path) -> None:
     """Also a checker that ignores its input; others are answered meanwhile."""
-    slow = ["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 600"]
-    with Talk(reviewer, checkers={"slow": slow}) as talk:
+    pid_file = tmp_path / "pid"
+    with Talk(reviewer, checkers={"slow": slow(pid_file)}) as talk:
         params = {"session_id": "s-1", "stop_count": 0, "timeout_s": 60.0}
         answer = block("slow", *["x" * 1_000] * 60)
         id = talk.request("hook/stop", **params, last_assistant_message=answer)
         assert talk.says("Fine.", session_id="s-2") is None
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            assert talk.ask("ping")["result"] is None
-        assert lives(pid := int((tmp_path / "pid").read_text()))
+        wait_for(pid_file.exists)
+        assert talk.ask("ping")["result"] is None
+        assert lives(pid := int(pid_file.read_text()))
         talk.tell("$/cancelRequest", id=id)
         assert talk.reply() == {
             "jsonrpc": "2.0",
@@ -186,10 +189,12 @@ def test_a_cancel_ends_the_checker(reviewer: Path, tmp_path: Path) -> None:
         }
         assert not lives(pid)
         talk.tell("$/cancelRequest", id=id)
+        pid_file.unlink()
         talk.request("hook/stop", **params, last_assistant_message=answer)
+        wait_for(pid_file.exists)
         talk.tell("exit")
         assert talk.process.wait(WAIT_S) == 0
-        assert not lives(int((tmp_path / "pid").read_text()))
+        assert not lives(int(pid_file.read_text()))
 
 
 def test_garbage(reviewer: Path) -> None:
@@ -254,17 +259,15 @@ def test_a_turn(reviewer: Path, made: Made, says: str | None) -> None:
 
 @needs_proc
 def test_an_interrupt(reviewer: Path, tmp_path: Path) -> None:
-    slow = ["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 600"]
-
     async def interrupted() -> None:
         pid = tmp_path / "pid"
-        spec = PluginSpec(reviewer, config={"checkers": {"slow": slow}})
+        spec = PluginSpec(reviewer, config={"checkers": {"slow": slow(pid)}})
         with trio.fail_after(WAIT_S):
             async with PluginHost([spec]) as host, host.session() as session:
                 async with session.turn("go") as turn, trio.open_nursery() as nursery:
                     turn.last_assistant_message = block("slow", "x")
                     nursery.start_soon(turn.stop)
-                    await until(lambda: pid.exists() and pid.read_text() != "")
+                    await until(pid.exists)
                     session.interrupt("user_stop")
                 await until(lambda: not lives(int(pid.read_text())))
                 async with session.turn("again") as turn:
@@ -277,16 +280,8 @@ def test_in_sliphook_run(reviewer: Path, tmp_path: Path) -> None:
     """A model that does not mend its answer is asked three times, and no more."""
     replies = tmp_path / "replies.json"
     replies.write_text(json.dumps({"replies": [{"text": block("json", "{")}] * 9}))
-    words = ["run", "go", "--model", str(replies), "--plugin", str(reviewer), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sliphook", *words],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
+    words = ["go", "--model", str(replies), "--plugin", str(reviewer), "--json"]
+    done = sliphook_run(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.stdout.count("The json block in line 2 of your answer is wrong") == 3

@@ -26,19 +26,13 @@ class DecisionLog:
         line = json.dumps(record, default=str).encode() + b"\n"
         with open(self._lock, "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                size = os.fstat(descriptor).st_size
-                if size + len(line) > MAX_BYTES and size:
-                    self._rotate()
-                    os.close(descriptor)
-                    descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-                    size = 0
-                if os.write(descriptor, line) < len(line):
-                    os.ftruncate(descriptor, size)  # the disk is full: no half line
+            if self._path.exists() and self._path.stat().st_size + len(line) > MAX_BYTES:
+                self._rotate()
+            with open(self._path, "ab", buffering=0, opener=_private) as log:
+                size = os.fstat(log.fileno()).st_size
+                if log.write(line) < len(line):
+                    log.truncate(size)  # the disk is full: no half line
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            finally:
-                os.close(descriptor)
 
     def _rotate(self) -> None:
         for number in range(KEPT, 0, -1):
@@ -46,6 +40,10 @@ class DecisionLog:
             newer = f"{self._path.name}.{number - 1}" if number > 1 else self._path.name
             if (newer_path := self._path.with_name(newer)).exists():
                 newer_path.replace(older)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def shown(arguments: Any) -> str:

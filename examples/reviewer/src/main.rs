@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use json::{quoted, Value};
 use settings::{Settings, MANIFEST};
-use turns::{Turns};
+use turns::Turns;
 
 /// A message to a plugin has up to 4 MiB.
 const MAX_LINE: u64 = 8 * 1024 * 1024;
@@ -142,7 +142,7 @@ fn end(under_way: &UnderWay) -> ! {
     for stop in locked(under_way).values() {
         stop.store(true, Ordering::Relaxed);
     }
-    let until = Instant::now() + Duration::from_millis(100);
+    let until = Instant::now() + Duration::from_secs(1);
     while !locked(under_way).is_empty() && Instant::now() < until {
         thread::sleep(Duration::from_millis(5));
     }

@@ -206,7 +206,7 @@ def with_kept(given: Sequence[Message | tuple[int, int]], old: Sequence[Message]
         if not kept <= begin <= end <= len(old):
             raise AnswerError(
                 f"replace.messages keeps [{begin}, {end}] of {len(old):,} messages;"
-                f" a pair is from {kept} to {len(old)} there, and does not fall"
+                f" a pair is from {kept} to {len(old)} there, its end not before its begin"
             )
         messages += old[begin:end]
         kept = end

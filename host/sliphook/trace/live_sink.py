@@ -21,7 +21,7 @@ _LAID_OUT_BYTES: Final = 32 * 1024
 """A longer body is not laid out in lines: that would keep the interpreter from the host's loop."""
 
 
-class _Own(TraceRecord, frozen=True, kw_only=True):
+class _OwnOutput(TraceRecord, frozen=True, kw_only=True):
     """What the program shows itself, in its place among the records."""
 
     show: Callable[[], object]
@@ -74,7 +74,9 @@ class LiveTrace(BackgroundSink):
         Returns:
             Whether it will be called.
         """
-        return self._writer.put(_Own(kind="message", wall_s=0, mono_s=0, plugin="", show=show))
+        return self._writer.put(
+            _OwnOutput(kind="message", wall_s=0, mono_s=0, plugin="", show=show)
+        )
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Show what is left.
@@ -94,18 +96,18 @@ class LiveTrace(BackgroundSink):
         shown: list[str] = []
         items = lost = 0
         for item in batch:
-            if isinstance(item, _Own):
-                lost += self._tried(shown, items) + _tried(item.show, 1)
+            if isinstance(item, _OwnOutput):
+                lost += self._lost_of(shown, items) + _lost(item.show, 1)
                 shown, items = [], 0
                 continue
             lines = self._lines(item, style)
             shown += lines
             items += bool(lines)
-        return lost + self._tried(shown, items)
+        return lost + self._lost_of(shown, items)
 
-    def _tried(self, lines: Sequence[str], items: int) -> int:
+    def _lost_of(self, lines: Sequence[str], items: int) -> int:
         text = "".join(f"{line}\n" for line in lines)
-        return _tried(lambda: self._show(text), items) if text else 0
+        return _lost(lambda: self._show(text), items) if text else 0
 
     def _lines(self, record: TraceRecord, style: Style) -> list[str]:
         # Redacted first: what `complete` takes out of the body could be a secret.
@@ -136,8 +138,8 @@ class LiveTrace(BackgroundSink):
             left = left[os.write(self._fd, left) :]
 
 
-def _tried(show: Callable[[], object], items: int) -> int:
-    """Show something; how many of its items are lost."""
+def _lost(show: Callable[[], object], items: int) -> int:
+    """Show so many items, in one piece; returns how many of them could not be shown."""
     try:
         show()
     except OSError:
