@@ -5,7 +5,6 @@ The servers are real, the plugins are in memory.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -23,6 +22,7 @@ from sliphook.testing import FakePlugin
 from tests.agent.fakes import RecordingDisplay
 from tests.agent.loopback import Answer, LoopbackServer, Request, one_call, text
 from tests.docs.protocol_sentences.says import says
+from tests.free_ports import free_port
 
 WAIT_S = 120.0
 KEYS = {"SLIPHOOK_API_KEY": "sk-of-the-agent-itself", "ROUTER_KEY": "sk-of-the-router"}
@@ -275,9 +275,7 @@ async def test_errors_of_a_plugins_server_name_the_plugin() -> None:
 
 def nobody_listens() -> str:
     """An address where no server is."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    return f"http://127.0.0.1:{free_port()}/v1"
 
 
 ATTEMPTS = [{"event": "pre_llm_call", "replaces": True, "attempts": True}]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 
 from sliphook.agent.transcripts.store import Transcripts
 from tests.agent.loopback import Answer, LoopbackServer, chunk, cut_in, one_call, text
+from tests.free_ports import free_port
 from tests.programs import Program, Workshop, case_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -511,9 +511,7 @@ class Server(BaseHTTPRequestHandler):
 def test_a_plugin_starts_the_server_that_is_then_asked_for_its_model(
     run: Runner, shop: Workshop
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     starts = f"server = ThreadingHTTPServer(('127.0.0.1', {port}), Server)\n"
     starts += "threading.Thread(target=server.serve_forever, daemon=True).start()"
     plugin = shop.program(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
+from sliphook import PluginSpec
 from sliphook.check import check_plugin
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -98,9 +99,9 @@ def answer_of(path: Path, *args: str) -> dict[str, Any]:
     return report
 
 
-async def passes(path: Path) -> None:
+async def passes(plugin: Path | PluginSpec) -> None:
     with trio.fail_after(120):
-        report = await check_plugin(path)
+        report = await check_plugin(plugin)
     others = [finding for finding in report.findings if finding.verdict != "passed"]
     assert [finding for finding in others if finding.verdict != "skipped"] == []
     # an example gives back no text, and its tool is quick: see `test_sdks.py` for the SDKs

@@ -18,11 +18,12 @@ from typing import Any
 import trio
 
 from sliphook import PluginHost, PluginSpec
-from sliphook.check import check_plugin
 from sliphook.session.results import ToolOutcome
 from sliphook.session.turn import Turn
+from tests.docs.test_more_examples import passes
 from tests.examples.box import OPTIONS, box_in
 from tests.programs import WAIT_S, until
+from tests.stubborn import lives
 
 PAGE = Path(__file__).resolve().parents[2] / "examples" / "elsewhere" / "README.md"
 GUARD = Path(__file__).with_name("far_guard.py")
@@ -72,14 +73,6 @@ async def agent(plugin: Path, data: Path, **spec: Any) -> AsyncGenerator[Scene]:
         yield Scene(host, turn, logs)
 
 
-def lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_the_page_shows_what_is_tried() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert f"exec ssh {' '.join(OPTIONS)} box" in page
@@ -90,8 +83,7 @@ async def test_it_keeps_to_the_protocol(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with box_in(tmp_path / "box") as box:
             path = box.plugin(tmp_path / "guard", f"exec {quick}")
-            report = await check_plugin(path)
-    assert [one for one in report.findings if one.verdict not in {"passed", "skipped"}] == []
+            await passes(path)
 
 
 async def test_what_comes_over_the_wire_holds(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import trio
 
 from sliphook import PluginSpec
-from sliphook.check import check_plugin
+from tests.docs.test_more_examples import passes
 from tests.examples.fleet_agents import (
     EVENTS_OF_A_TURN,
     PLUGIN,
@@ -32,10 +32,7 @@ from tests.programs import WAIT_S, until
 
 
 async def test_it_keeps_to_the_protocol(tmp_path: Path) -> None:
-    with trio.fail_after(WAIT_S):
-        report = await check_plugin(PluginSpec(PLUGIN, config={"url": f"unix://{tmp_path}/none"}))
-    wrong = [one for one in report.findings if one.verdict not in {"passed", "skipped"}]
-    assert wrong == []
+    await passes(PluginSpec(PLUGIN, config={"url": f"unix://{tmp_path}/none"}))
 
 
 async def test_a_broker_that_is_killed_loses_nothing(tmp_path: Path) -> None:

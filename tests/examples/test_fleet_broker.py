@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.examples.fleet_agents import (
     told,
 )
 from tests.examples.redis_server import broker_in
+from tests.free_ports import free_port
 from tests.programs import WAIT_S
 
 ACL = """\
@@ -127,9 +127,3 @@ async def test_tls(tmp_path: Path) -> None:
             assert "never reached" in (await denied(one) or "")
             assert any("certificate verify failed" in line for line in one.logs)
         assert gaps(told(broker.client)) == {}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port

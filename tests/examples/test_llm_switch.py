@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -24,6 +23,7 @@ from sliphook.check import check_plugin
 from sliphook.session.results import LlmGate
 from sliphook_sdk.protocol import ModelRoute
 from tests.agent.loopback import LoopbackServer
+from tests.free_ports import free_port
 from tests.programs import WAIT_S, until
 from tests.stubborn import executable, lives, needs_proc
 
@@ -33,13 +33,6 @@ PLUGIN = Path(__file__).resolve().parents[2] / "examples" / "llm-switch" / "llm_
 SERVER = Path(__file__).with_name("llama_server.py")
 
 pytestmark = needs_proc
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 class Box:
