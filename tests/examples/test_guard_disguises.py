@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from .disguises import deletes, scripts
-from .judging import NO_TREES, Judge, judging
+from .judging import NO_TREES, SAMPLE, Judge, judging
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,21 @@ REAL = (
     "x=a[\\$\\(rm\\ -rf\\ victim\\)]; ((x))",
     "x=$(printf 'a\\133$(rm -rf victim)]'); echo $((x))",
     "printf 'rm -rf victim' > zz.sh; sh zz.sh",
+    "rm -rf victim\n*** Add File: x",
+    "echo 'rm -rf victim' | xargs -I% sh -c %",
+    "sed 's|.*|rm -rf victim|e' /etc/hostname",
+    f"{sys.executable} -W ignore -c 'import shutil; shutil.rmtree(\"victim\")'",
+    "x=$(printf 'a\\133$(rm -rf victim)]'); echo $((x))",
+    "x=$(printf 'a\\133$(rm -rf victim)]'); z=abc; echo ${z:x}",
+    "x=$(printf 'a\\133$(rm -rf victim)]'); b[x]=1",
+    "[ -v 'a[$(rm -rf victim)]' ]",
+    "declare -i y='a[$(rm -rf victim)]'",
+    "for PS4 in '$(rm -rf victim)'; do set -x; ls; done",
+    "printf -v PS4 '$(rm -rf victim)'; set -x; ls",
+    "declare -n x=PS4; x='$(rm -rf victim)'; set -x; ls",
+    "make --eval='$(shell rm -rf victim)'",
+    "make -f - <<< '$(shell rm -rf victim)'",
+    "MAKEFLAGS='--eval=$(shell rm${zz} -rf victim)' make",
 )
 
 
@@ -75,6 +91,41 @@ REAL = (
 def test_a_disguise_does_not_pass_by(script: str, judge: Judge, tmp_path: Path) -> None:
     assert deletes(script, tmp_path), "a disguise of nothing"
     assert judge.decides(NO_TREES, script) in ("ask", "deny")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for PATH in src; do ls; done",
+        "[ -v 'a[$(rm -rf x)]' ]; ls",
+        "x=$(cat src/x); for ((i=x; i<0; i++)); do ls; done",
+        "a[$(cat src/x)]=1; ls",
+        "OLDPWD=~/.ssh; cat ~-/id",
+        "cat ~+/id",
+        "cd -; cat id",
+        "grep -rf/etc/passwd .",
+        "make SHELL=src/x",
+        "PYTEST_ADDOPTS='-p x' pytest",
+        "RIPGREP_CONFIG_PATH=src/x rg x src",
+        "rg --hostname-bin src/x x src",
+    ],
+)
+def test_the_sample_does_not_allow(script: str, judge: Judge) -> None:
+    assert judge.decides(SAMPLE.read_text(), script) in ("ask", "deny")
+
+
+@pytest.mark.parametrize(
+    ("more", "decision"),
+    [
+        ({"cmd": "rm -r x"}, "deny"),
+        ({"script": ["rm", "-r", "x"]}, "deny"),
+        ({"env": {"LD_PRELOAD": "x.so"}}, "ask"),
+        ({"shell": "./x"}, "ask"),
+        ({"shell": "/bin/bash", "env": None}, "abstains"),
+    ],
+)
+def test_what_stands_beside_a_command(more: dict[str, Any], decision: str, judge: Judge) -> None:
+    assert judge.says(NO_TREES, {"command": "ls", **more})[0] == decision
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -125,6 +176,8 @@ def test_any_text_gets_a_decision(text: str, judge: Judge) -> None:
         ("echo $'\\'; rm -rf victim #'", "deny"),
         ("ls &>out rm -rf victim", "deny"),
         ("[[ x || rm ]]; ((i++))", "abstains"),
+        ("n=$(ls | wc -l); [ $n -eq 3 ] && echo ${n:0:2} $HOME", "abstains"),
+        ("make -j4 --jobs=4 test", "abstains"),
         ("if true", "deny"),
     ],
 )

@@ -14,12 +14,14 @@ from typing import Any
 
 from .paths import Match, PathPattern
 from .policy import DECISIONS, Decision, Policy, Rule, texts_of
+from .programs import SHELLS
 from .runners import effects, effects_of_words
 from .shell import Command, Effect, Redirect, Unknown, Unparsable
 from .words import UNKNOWN_WORD, Word
 
 _COMMANDS = ("command", "cmd", "script")
 _TYPED = {"chars", "input", "stdin", "data", "text", "code"}
+_ENVIRONMENTS = ("env", "environment")
 _SAYS_NO_COMMAND = {
     *("bash_id", "shell_id", "task_id", "session_id", "sessionId", "shellId", "id", "filter"),
     *("description", "block", "wait"),
@@ -121,11 +123,7 @@ def _deeds(call: Call) -> tuple[list[_Deed], list[str]]:
     """What a call does, and what of it is not known."""
     commands = [call.arguments[name] for name in _COMMANDS if name in call.arguments]
     if commands and call.kind in (None, "shell", "mcp"):
-        deeds, unknown = list[_Deed](), list[str]()
-        for command in commands:
-            found, why = _of_shell(call, command)
-            deeds += found
-            unknown += why
+        deeds, unknown = _of_shell(call, commands)
         typed = sorted(_TYPED & set(call.arguments))
         return deeds, [*unknown, *(f"{call.tool} has {name} beside a command" for name in typed)]
     paths = tuple(_paths(call))
@@ -136,23 +134,30 @@ def _deeds(call: Call) -> tuple[list[_Deed], list[str]]:
     return [deed], []
 
 
-def _of_shell(call: Call, command: object) -> tuple[list[_Deed], list[str]]:
-    words = texts_of(command)
-    if not isinstance(command, str) and words is not None:
-        found = effects_of_words(words)
-    elif not isinstance(command, str):
-        raise Unparsable("the command is neither a text nor a list of texts")
-    elif re.search("powershell|pwsh|cmd", call.tool, re.IGNORECASE):
+def _of_shell(call: Call, commands: list[object]) -> tuple[list[_Deed], list[str]]:
+    """What all the commands do: which of them the tool takes is not known."""
+    shell = str(call.arguments.get("shell") or "sh").rpartition("/")[2]
+    if re.search("powershell|pwsh|cmd", call.tool, re.IGNORECASE) or shell not in SHELLS:
         return [_Deed(call.kind, call.tool)], [f"{call.tool} is a shell that is not known here"]
-    else:
-        found = effects(command)
     deeds, unknown = list[_Deed](), list[str]()
-    for effect in found:
+    for name in _ENVIRONMENTS:
+        if call.arguments.get(name):
+            unknown.append(f"its {name} may change what runs")
+    for effect in (effect for command in commands for effect in _effects(command)):
         if isinstance(effect, Unknown):
             unknown.append(effect.why)
         else:
             deeds.append(_deed(call, effect))
     return deeds, unknown
+
+
+def _effects(command: object) -> list[Effect]:
+    if isinstance(command, str):
+        return effects(command)
+    words = texts_of(command)
+    if words is None:
+        raise Unparsable("the command is neither a text nor a list of texts")
+    return effects_of_words(words)
 
 
 def _deed(call: Call, effect: Effect) -> _Deed:
@@ -213,7 +218,8 @@ def _moves(words: tuple[Word, ...]) -> Iterator[Word]:
     name, rest = words[0].text.rpartition("/")[2], words[1:]
     if name in ("cd", "pushd", "chdir"):
         operands = [word for word in rest if not word.text.startswith("-")]
-        yield operands[0] if operands else Word("~")
+        back = any(word.text == "-" for word in rest)
+        yield UNKNOWN_WORD if back else operands[0] if operands else Word("~")
     for word, following in pairwise(rest):
         if word.text in ("-C", "--directory", "--chdir", "--cwd", "--prefix"):
             yield following

@@ -129,7 +129,9 @@ def _readings(word: Word) -> list[str]:
     behind = text.partition("=")[2]
     readings = [text, behind, text.lstrip("@"), behind.lstrip("@")]
     if text.startswith("-"):
-        readings = [text[2:], behind]
+        letters = re.match(r"-\w*", text)
+        readings = [text[at:] for at in range(2, letters.end() + 1)] if letters else [text]
+        readings.append(behind)  # `-rf/x` is a file behind -f
     if text.startswith("file:"):
         readings = [re.sub("^file:/*", "/", text)]
     return list(dict.fromkeys(one for one in readings if one))

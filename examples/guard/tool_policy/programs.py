@@ -60,7 +60,12 @@ RUNNERS = {
     "yarn exec": Runner(),
 }
 SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash")
-SETS_VARIABLES = ("export", "declare", "typeset", "readonly", "local")
+SETS_VARIABLES = (
+    *("export", "declare", "typeset", "readonly", "local", "read", "mapfile", "readarray"),
+    "getopts",
+)
+SETS_BEHIND = {"printf": "-v", "wait": r"-\w*p|-n"}
+"""Commands that set the variable behind an option."""
 SETS_IN_FRONT = {
     **dict.fromkeys(("env", "sudo", "doas"), r"[^=]+="),
     **dict.fromkeys(("time", "coproc"), r"\w+(\[.*\])?\+?="),
@@ -75,15 +80,15 @@ CODE_LETTERS = {
 }
 """Interpreters, and the letters of the options that a piece of code, or code to load, follows."""
 CODE_OPTIONS = {
-    "git": "--config-env --exec-path --exec --upload-pack --receive-pack",
+    "git": "--config-env --exec-path --exec --upload-pack --receive-pack"
+    " --extcmd --open-files-in-pager",
     "tar": "-I --use-compress-program --to-command --checkpoint-action --rsh-command -F",
     "rsync": "-e --rsh --rsync-path",
     "fd": "-x -X --exec --exec-batch",
     "fdfind": "-x -X --exec --exec-batch",
-    "rg": "--pre",
+    "rg": "--pre --hostname-bin",
     "sort": "--compress-program",
     "zip": "-TT --unzip-command",
-    "make": "--eval -E -f --file --makefile",
     "mapfile": "-C",
     "readarray": "-C",
     "hash": "-p",
@@ -91,10 +96,17 @@ CODE_OPTIONS = {
 }
 """Options of other programs behind which a command stands."""
 CODE_WORDS = {
-    "git": r"^(-x|run|foreach|filter-branch|config)$|!",
-    "make": r"\$|`|^SHELL=",
+    "git": r"^-x|^(run|foreach|filter-branch|config)$|!|^ext::",
+    **dict.fromkeys(
+        ("make", "gmake"),
+        r"[$`]|^[^-]\S*=.*[^\w./:,=+@%-]|(SHELL|FLAGS|MAKE)=|^-\w*[fE]|^--(ev|fi|mak)",
+    ),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), r"system|\||getline|@load|-f|-i"),
-    **dict.fromkeys(("sed", "gsed"), r"(^|[;{}\n/\d$,!])\s*e|/\w*e\w*\s*($|[;}\n])|-f"),
+    **dict.fromkeys(
+        ("sed", "gsed"),
+        r"(^|[;{}\n/\d$,!])\s*e|/\w*e\w*\s*($|[;}\n])|-f"
+        r"|(^|[;{}\n\d$,!/ ])s(?P<sign>[^\w\s]|_).*(?P=sign)\w*e\w*\s*($|[;}\n])",
+    ),
     **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "less"), r"!|\+|-c|-S|--cmd"),
 }
 """Words of other programs that may run a command."""
@@ -102,5 +114,9 @@ OPAQUE = (
     *("ssh", "parallel", "screen", "tmux", "script", "at", "batch", "crontab", "expect", "gdb"),
     *("strace", "ltrace", "unshare", "nsenter", "su", "runuser", "systemd-run", "watch", "entr"),
     *("csh", "tcsh", "fish", "pwsh", "powershell", "cmd", "ed", "emacs", "tclsh", "guile", "deno"),
-    *("bind", "complete", "compgen", "enable", "fc", "let"),
+    *("bind", "complete", "compgen", "enable", "fc", "let", "jobs", "history"),
+    *("pkexec", "chronic", "faketime", "fakeroot", "unbuffer", "linux32", "linux64", "setarch"),
+    *("i386", "x86_64", "prlimit", "choom", "chrt", "numactl", "cpulimit", "eatmydata", "firejail"),
+    *("bwrap", "proot", "dbus-run-session", "xvfb-run", "ssh-agent", "ld.so", "run-parts"),
+    *("start-stop-daemon", "logsave", "caffeinate", "arch", "valgrind", "ld-linux-x86-64.so.2"),
 )

@@ -11,12 +11,14 @@ from .programs import (
     CODE_WORDS,
     OPAQUE,
     RUNNERS,
+    SETS_BEHIND,
     SETS_IN_FRONT,
     SETS_VARIABLES,
     SHELLS,
     Runner,
 )
-from .shell import Command, Effect, Unknown, Unparsable, changes_what_runs, parse
+from .shell import Command, Effect, Unknown, Unparsable, parse
+from .variables import changes_what_runs
 from .words import UNKNOWN_WORD, UNKNOWN_WORDS, Word
 
 MAX_NESTED = 8
@@ -63,6 +65,10 @@ def _with_inner(command: Command, depth: int) -> Iterator[Effect]:
         yield Unknown("which command it is will only be known when it runs")
         return
     name = first.text.rpartition("/")[2]
+    if name in SETS_VARIABLES:
+        yield from _sets(rest)
+    elif rest and re.match(SETS_BEHIND.get(name, "(?!)"), rest[0].text):
+        yield from _sets([Word(re.sub(r"^-\w*[vp]", "", one.text), one.known) for one in rest[:3]])
     if rest and (both := f"{name} {rest[0].text}") in RUNNERS:
         yield from _run_by(both, RUNNERS[both], rest[1:], depth)
     elif name in RUNNERS:
@@ -80,8 +86,6 @@ def _with_inner(command: Command, depth: int) -> Iterator[Effect]:
             yield from _script([Word(word.text.partition("=")[2], word.known)], name, depth)
     elif name in (".", "source"):
         yield Unknown("it runs a file, which is not looked at")
-    elif name in SETS_VARIABLES:
-        yield from _sets(rest)
     elif name in ("find", "gfind"):
         yield from _find(rest, depth)
     elif interpreter := next((one for one in CODE_LETTERS if _is_version_of(one, name)), None):
@@ -98,7 +102,7 @@ def _run_by(name: str, runner: Runner, words: list[Word], depth: int) -> Iterato
         yield from _script([Word(text, words[0].known), *words[1:]], name, depth)
         return
     left, why = _behind_options(words, runner)
-    while left and left[0].known and re.match(SETS_IN_FRONT.get(name, "$^"), left[0].text):
+    while left and left[0].known and re.match(SETS_IN_FRONT.get(name, "(?!)"), left[0].text):
         yield from _sets(left[:1])
         left = left[1:]
     left = left[runner.skips :]
@@ -110,8 +114,18 @@ def _run_by(name: str, runner: Runner, words: list[Word], depth: int) -> Iterato
         raise Unparsable(f"{name} in front of a group")
     elif left:
         if name == "xargs":
+            mark = _replaced(words[: -len(left)])
+            left = [UNKNOWN_WORD if mark and mark in one.text else one for one in left]
             left = [*left, UNKNOWN_WORDS]
         yield from _with_inner(Command(tuple(left)), depth + 1)
+
+
+def _replaced(options: list[Word]) -> str:
+    """The mark in a command of `xargs -I` in the place of which its input stands."""
+    for at, word in enumerate(options):
+        if found := re.match(r"-\w*I(.*)", word.text, re.DOTALL):
+            return found[1] or "".join(one.text for one in options[at + 1 : at + 2])
+    return ""
 
 
 def _behind_options(words: list[Word], runner: Runner) -> tuple[list[Word], str | None]:
@@ -176,12 +190,13 @@ def _script(words: list[Word], name: str, depth: int) -> Iterator[Effect]:
 
 
 def _sets(words: list[Word]) -> Iterator[Effect]:
+    refers = any(re.match(r"-\w*n", word.text) for word in words)
     for word in words:
-        name = re.match(r"\w*", word.text)
+        name = re.match(r"\w*=(\w+)$" if refers and "=" in word.text else r"(\w*)", word.text)
         if not word.known:
             yield Unknown("which variables it sets will only be known when it runs")
-        elif name and changes_what_runs(name[0]):
-            yield Unknown(f"it sets {name[0]}, which may change what runs")
+        elif name and changes_what_runs(name[1]):
+            yield Unknown(f"it sets {name[1]}, which may change what runs")
 
 
 def _find(words: list[Word], depth: int) -> Iterator[Effect]:
@@ -203,7 +218,9 @@ def _is_version_of(interpreter: str, name: str) -> bool:
 
 def _has_code(words: list[Word], letters: str) -> bool:
     """Whether an interpreter is given code in its words, or reads it from its input."""
-    for word in words:
+    for before, word in zip([UNKNOWN_WORD, *words], words, strict=False):
+        if before.text in ("-W", "-X", "-I", "-C") and not word.text.startswith("-"):
+            continue  # the value of that
         if not word.known or word.text in ("-", "--eval", "--print", "--require", "--import"):
             return True
         if word.text in ("-V", "-v", "-h", "--version", "--help", "-m"):
@@ -221,7 +238,7 @@ def _may_run(name: str, words: list[Word]) -> bool:
     """Whether one of the words may be a command of its own."""
     options = CODE_OPTIONS.get(name, "").split()
     pattern = CODE_WORDS.get(name)
-    if name == "git" and words and words[0].text.startswith("-c"):
+    if name == "git" and any(one.text.startswith("-c") for one in _in_front(words)):
         return True  # its settings name editors, pagers and aliases
     for before, word in zip([UNKNOWN_WORD, *words], words, strict=False):
         if before.text == "-m":
@@ -233,6 +250,17 @@ def _may_run(name: str, words: list[Word]) -> bool:
         if pattern and re.search(pattern, word.text):
             return True
     return False
+
+
+def _in_front(words: list[Word]) -> Iterator[Word]:
+    """The options of git itself."""
+    left = iter(words)
+    for word in left:
+        if not word.text.startswith("-"):
+            return
+        yield word
+        if word.text in ("-C", "--git-dir", "--work-tree", "--namespace"):
+            next(left, None)
 
 
 def _is_option(text: str, option: str) -> bool:

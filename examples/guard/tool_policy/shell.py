@@ -9,13 +9,13 @@ refused here: `Unparsable`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from .variables import calculates, evaluates, named_in_arithmetic, set_by_default, that_change
 from .words import UNKNOWN_WORD, UNKNOWN_WORDS, Word, bare, quoted
 
 MAX_BYTES = 16_384
@@ -28,11 +28,7 @@ _RESERVED = (
     *("!", "{", "}", "[[", "]]", "if", "then", "elif", "else", "fi", "do", "done", "case", "esac"),
     *("while", "until", "for", "select", "function", "in"),
 )
-_CHANGES_WHAT_RUNS = (
-    *("PATH", "CDPATH", "IFS", "ENV", "BASH_*", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND"),
-    *("LD_*", "DYLD_*", "*PAGER", "*EDITOR", "VISUAL", "BROWSER", "GIT_*", "PYTHON*", "PERL5*"),
-    *("RUBYOPT", "NODE_OPTIONS", "TAR_OPTIONS", "LESSOPEN", "HOME"),
-)
+_READS = ("read", "mapfile", "readarray")
 _DELIMITER = re.compile(r"""\\?(\w+)|'([^'\\\n]+)'|"([^"\\$`\n]+)\"""")
 _BLANK = re.compile(r"(?:^|[^\\])(?:\\\\)*\s")
 _SUBSTITUTION = re.compile(r"(?:^|[^\\])(?:\\\\)*(?:`|\$\()")
@@ -68,11 +64,6 @@ class Unknown:
 Effect = Command | Redirect | Unknown
 
 
-def changes_what_runs(name: str) -> bool:
-    """Whether a variable of this name may change which program a command is."""
-    return any(fnmatchcase(name, pattern) for pattern in _CHANGES_WHAT_RUNS)
-
-
 def parse(text: str) -> list[Effect]:
     """All that the script may do, its branches, functions and substitutions too.
 
@@ -99,7 +90,7 @@ class _Reader:
 
     def __init__(self, source: bytes) -> None:
         self._source = source
-        self._calculates = self._has_index = False
+        self._calculates = self._evaluates = self._has_index = self._takes_text = False
         self.effects: list[Effect] = []
 
     def text(self, node: Node) -> str:
@@ -149,19 +140,35 @@ class _Reader:
             self._found(Unknown("it evaluates the text of a variable"))
         elif kind == "expansion" and "'" in self.text(node) and _parent(node) == "string":
             raise Unparsable("shells differ about a quote in ${}")
-        elif kind in ("arithmetic_expansion", "subscript", "c_style_for_statement") or (
-            kind in ("compound_statement", "test_command", "binary_expression")
-            and re.match(r"\(\(|.* -(eq|ne|lt|le|gt|ge) ", self.text(node), re.DOTALL)
-        ):
-            self._calculates = True
-        if kind in ("compound_statement", "test_command") and re.match(
-            r"\(\(|\[\[", self.text(node)
-        ):
+        self._variables(node)
+        if kind in ("compound_statement", "test_command") and self.text(node)[:2] in ("((", "[["):
             self._commands_of_sh(self.text(node)[2:-2])
         for child in node.children:
             self.visit(child, depth + 1)
-        if depth == 0 and self._calculates and self._has_index:
+        text_counts = (self._calculates and self._has_index) or (
+            self._evaluates and self._takes_text
+        )
+        if depth == 0 and text_counts:
             self._found(Unknown("it calculates with a text that may have commands in it"))
+
+    def _variables(self, node: Node) -> None:
+        """What it sets without a command, and whether it calculates with what texts say."""
+        kind, text = node.type, self.text(node)
+        self._calculates |= calculates(kind, text)
+        self._evaluates |= evaluates(kind, text)
+        if names := named_in_arithmetic(kind, text):
+            self._sets(names)
+        elif kind == "for_statement":
+            values = node.children_by_field_name("value")
+            self._sets(map(self.text, node.children_by_field_name("variable")))
+            self._takes_text |= any(set(self.text(value)) & set("*?") for value in values)
+        elif kind == "expansion":
+            self._sets(set_by_default(text))
+        self._takes_text |= kind == "command_substitution"
+
+    def _sets(self, names: Iterable[str]) -> None:
+        for name in that_change(names):
+            self._found(Unknown(f"it sets {name}, which may change what runs"))
 
     def _commands_of_sh(self, text: str) -> None:
         """What sh runs where bash calculates or compares: it knows neither `((` nor `[[`."""
@@ -243,6 +250,7 @@ class _Reader:
             elif child.type not in ("variable_assignment", "subshell"):
                 parts.append(child)
         words = tuple(self._words([*parts, *more]))
+        self._takes_text |= bool(words) and words[0].text in _READS
         if words and words[0].text in _RESERVED:
             raise Unparsable(f"{words[0].text} stands in the place of a command")
         self._found(Command(words, stdin))
@@ -257,10 +265,8 @@ class _Reader:
             self._found(Redirect("read" if operator == "<" else "write", target))
 
     def _assignment(self, node: Node) -> None:
-        name = re.match(r"\w*", self.text(node))
-        if name and changes_what_runs(name[0]):
-            self._found(Unknown(f"it sets {name[0]}, which may change what runs"))
-        self._has_index |= re.search(r"\$\((?!\()|`|\$'", self.text(node)) is not None
+        self._sets(re.findall(r"^\w+", self.text(node)))
+        self._has_index |= "$'" in self.text(node)
 
     def _words(self, nodes: list[Node]) -> Iterator[Word]:
         for node in nodes:

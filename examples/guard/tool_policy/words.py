@@ -36,8 +36,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def bare(text: str) -> Word:
     """A text without quotes: backslashes go, patterns stay."""
-    if any(match[3] for match in _BARE.finditer(text)):
-        return UNKNOWN_WORDS
+    if any(match[3] for match in _BARE.finditer(text)) or re.match(r"~[-+\d]", text):
+        return UNKNOWN_WORDS  # `~-` is where it was before
     glob = any(match[2] for match in _BARE.finditer(text))
     return Word(
         _BARE.sub(lambda match: _unescaped(match) if match[1] else match[0], text), glob=glob
