@@ -31,6 +31,7 @@ REAL = (
     "\\rm -rf victim",
     "r\\\nm -rf victim",
     "r''\\m -rf victim",
+    "x=(y)@ rm -rf victim",
     "{rm,-rf,victim}",
     "rm -{r,f} victim",
     "rm >zz -rf victim",

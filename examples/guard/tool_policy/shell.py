@@ -101,8 +101,8 @@ class _Reader:
         at, before = begin, ""
         for part in (*node.children, None):
             until = part.start_byte if part else end
-            meets = part and until == at and part.type in _WORDS and before in _ENDS_A_WORD
-            if meets and node.type in _HAS_WORDS:
+            begins = part and until == at and part.type in _BEGINS_A_WORD
+            if begins and before in _ENDS_A_WORD and node.type in _HAS_WORDS:
                 raise Unparsable("the command has words that a shell may read as one")
             before = part.type if part else ""
             gap = self._source[at:until]
@@ -317,7 +317,8 @@ _WORDS = {
     *("number", "expansion", "simple_expansion", "command_substitution", "process_substitution"),
     *("arithmetic_expansion", "brace_expression"),
 }
-_ENDS_A_WORD = _WORDS | {"command_name", "file_redirect", "herestring_redirect"}
+_BEGINS_A_WORD = _WORDS | {"command_name"}
+_ENDS_A_WORD = _BEGINS_A_WORD | {"variable_assignment", "file_redirect", "herestring_redirect"}
 _ONE_LINE = (
     *("command", "declaration_command", "unset_command", "file_redirect", "herestring_redirect"),
     "redirected_statement",
