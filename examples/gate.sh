@@ -21,7 +21,7 @@ string() { # string NAME: the first string of that name in $line; its \" and \\ 
 
 gate() { # gate FOLDER: run the tests, and answer the request $id when they have ended
   : & # from here on $! is of this shell
-  trap 'kill $!; wait $!; refuse -32800 "request cancelled"; exit 0' TERM
+  trap 'kill $!; wait $!; kill -KILL -- -$! 2>/dev/null; refuse -32800 "request cancelled"; exit 0' TERM
   timeout -k 1 580 make -C "$1" test >&2 &
   wait $!
   status=$?

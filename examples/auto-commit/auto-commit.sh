@@ -92,7 +92,7 @@ git config --global user.name NAME, and user.email ADDRESS"
 }
 
 cancelled() { # cancelled: end git, and answer the request $id
-  [ -z "$running" ] || { kill $! && wait $!; }
+  [ -z "$running" ] || { kill $!; wait $!; kill -KILL -- -$! 2>/dev/null; }
   refuse -32800 'request cancelled'
   exit 0
 }
