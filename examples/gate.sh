@@ -19,9 +19,15 @@ string() { # string NAME: the first string of that name in $line; its \" and \\ 
     sed -E 's/^(([^"\\]|\\.)*)".*/\1/; s/\\(["\\])/\1/g'
 }
 
+end_job() { # end_job PID: end a process and its group; one that starts may not hear the first signal
+  while kill "$1"; do sleep 1; done >/dev/null 2>&1 &
+  wait "$1"
+  kill -s KILL -- "-$1" 2>/dev/null # dash knows no -KILL with --
+}
+
 gate() { # gate FOLDER: run the tests, and answer the request $id when they have ended
   : & # from here on $! is of this shell
-  trap 'kill $!; wait $!; kill -KILL -- -$! 2>/dev/null; refuse -32800 "request cancelled"; exit 0' TERM
+  trap 'end_job $!; refuse -32800 "request cancelled"; exit 0' TERM
   timeout -k 1 580 make -C "$1" test >&2 &
   wait $!
   status=$?

@@ -91,8 +91,14 @@ git config --global user.name NAME, and user.email ADDRESS"
   fi
 }
 
+end_job() { # end_job PID: end a process and its group; one that starts may not hear the first signal
+  while kill "$1"; do sleep 1; done >/dev/null 2>&1 &
+  wait "$1"
+  kill -s KILL -- "-$1" 2>/dev/null # dash knows no -KILL with --
+}
+
 cancelled() { # cancelled: end git, and answer the request $id
-  [ -z "$running" ] || { kill $!; wait $!; kill -KILL -- -$! 2>/dev/null; }
+  [ -z "$running" ] || end_job $!
   refuse -32800 'request cancelled'
   exit 0
 }
