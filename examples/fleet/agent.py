@@ -28,28 +28,20 @@ from sliphook_sdk.protocol import CATALOGUE
 MAX_TEXT = 4_000  # of one field, with `content`
 LAST_WORDS_S = 1.0
 OWN_USER = own_user()
-CONTENT = frozenset(
-    [
-        "arguments",
-        "result",
-        "text",
-        "last_assistant_message",
-        "reply",
-        "response",
-        "messages",
-        "tools",
-        "prompt",
-        "schema",
-        "message",
-        "summary",
-        "goal",
-        "choice",
-        "meta",
-        "failure",
-        "route",
-    ]
-)
-"""What people, models and tools wrote. All else is names, numbers and verdicts."""
+FACTS = frozenset(
+    (
+        "agent_depth", "agent_id", "asked_by", "attempt", "by", "call_id", "call_index", "cause",
+        "child_agent_id", "cwd", "duration_ms", "event_id", "finish_reason", "index", "inflight",
+        "interrupt_count", "invalidation_reason", "kind", "late_end", "level", "message_id",
+        "model", "model_call_id", "model_calls", "old_session_id", "origin", "outcome",
+        "parent_agent_id", "parent_turn_id", "platform", "provider", "question_id", "reason",
+        "routed_by", "seq", "session_id", "session_key", "source", "started", "status",
+        "still_running", "stop_count", "submitted_by", "substituted_by", "time", "timeout_s",
+        "tool_calls", "tool_kind", "tool_name", "truncated", "turn_count", "turn_id", "turns",
+        "usage", "user_id", "will_retry",
+    )
+)  # fmt: skip
+"""Names, numbers and verdicts. All else is what people, models and tools wrote."""
 
 
 class Settings(Server):
@@ -130,9 +122,9 @@ def told(payload: Any, content: bool) -> dict[str, Any]:
     fields = {
         key: value
         for key, value in msgspec.to_builtins(payload).items()
-        if value is not None and (content or key not in CONTENT)
+        if value is not None and (content or key in FACTS)
     }
-    for key in CONTENT & fields.keys():
+    for key in fields.keys() - FACTS:
         text = msgspec.json.encode(fields[key])
         if len(text) > MAX_TEXT:
             fields[key] = {"cut": text[:MAX_TEXT].decode(errors="replace"), "bytes": len(text)}
