@@ -9,6 +9,7 @@ import json
 import os
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -19,6 +20,7 @@ from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook_sdk.protocol import CATALOGUE
+from sliphook_sdk.protocol.describe import example_of
 
 from .one_plugin import ask, asking, how_callers_wait, reply, statuses
 
@@ -83,11 +85,15 @@ async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(
     async with asking(plugin) as turn:
         await plugin.write(b"Content-Length: x\r\n\r\n")
         host = turn.hooks.host
+        entry = CATALOGUE["pre_tool_call"]
         lone = asked_single(
-            CATALOGUE["pre_tool_call"], host.subscribers("pre_tool_call"), host.plugins_by_name
+            entry,
+            msgspec.convert(example_of(entry.payload), entry.payload),
+            host.subscribers("pre_tool_call"),
+            host.plugins_by_name,
         )
         assert lone is not None
-        connection = lone[1]
+        connection = lone[0].connection
         while not connection.closed:
             await trio.lowlevel.checkpoint()
         outcome = await ask(turn)
@@ -336,6 +342,10 @@ async def interrupt_soon(session: Session) -> None:
     session.interrupt()
 
 
+OTHERS = [{"event": "pre_tool_call", "match": {"tool_name": "write"}, "replaces": True}]
+"""Not for the call that is asked about."""
+
+
 @pytest.mark.parametrize(
     ("plugins", "hook", "kind"),
     [
@@ -370,9 +380,19 @@ async def interrupt_soon(session: Session) -> None:
                 )
             ],
             "pre_tool_call",
-            Fire,
+            SingleFire,
         ),
-        ([FakePlugin("one", hears=["stop"])], "pre_tool_call", Fire),
+        ([FakePlugin("one", hears=["stop"])], "pre_tool_call", SingleFire),
+        (
+            [FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("two", subscriptions=OTHERS)],
+            "pre_tool_call",
+            SingleFire,
+        ),
+        (
+            [FakePlugin("one", subscriptions=[*OTHERS, {"event": "pre_tool_call"}])],
+            "pre_tool_call",
+            SingleFire,
+        ),
     ],
 )
 async def test_who_takes_it(

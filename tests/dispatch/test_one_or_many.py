@@ -75,13 +75,15 @@ def without_chance(value: Any) -> Any:
 
 
 class Story:
-    """What one host and its only plugin did, as the agent, the plugin and the trace got it."""
+    """What one host and the only plugin that is asked did, as the agent, the plugin and the trace got it."""
 
     def __init__(self) -> None:
         self.seen: dict[str, list[Any]] = defaultdict(list)
         self.records: list[Any] = []
 
     def record(self, record: TraceRecord) -> None:
+        if record.plugin == "other":  # it starts and ends beside the one that is asked
+            return
         try:
             body = without_chance(json.loads(record.body or b"null"))
         except ValueError:
@@ -129,9 +131,11 @@ class Story:
         plugin = FakePlugin(
             "guard", hooks={"pre_tool_call": HANGS}, hears=hears, uses=["inject", "interrupt"]
         )
+        of_others = {"event": "pre_tool_call", "match": {"tool_name": "write"}, "replaces": True}
+        other = FakePlugin("other", subscriptions=[{**of_others, "on_failure": "closed"}])
         with trio.fail_after(100_000):
             async with (
-                PluginHost([plugin], trace=self) as host,
+                PluginHost([plugin, other], trace=self) as host,
                 host.session(session_id="SESSION") as session,
             ):
                 for step in steps:

@@ -72,13 +72,6 @@ class Audience(tuple[Subscriber, ...]):
         return any(route.replaces for route, _ in self.in_turn)
 
     @cached_property
-    def is_one_asked(self) -> bool:
-        """True if there is one subscription only, and it is asked and does not replace."""
-        return (
-            len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
-        )
-
-    @cached_property
     def longest_s(self) -> float:
         """The largest timeout among the subscriptions that are asked, in seconds."""
         return max(
@@ -93,6 +86,19 @@ def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
         if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
             return route
     return None
+
+
+def first_two(
+    subscribers: Sequence[Subscriber], payload: Payload
+) -> list[tuple[Subscriber, Route]]:
+    """Those that take part with the payload as it is now, two at most."""
+    found: list[tuple[Subscriber, Route]] = []
+    for subscriber in subscribers:
+        if (route := first_match(subscriber, payload)) is not None:
+            found.append((subscriber, route))
+            if len(found) == 2:
+                break
+    return found
 
 
 def prepare_tool(subscribers: Sequence[Subscriber], name: str) -> None:

@@ -15,22 +15,25 @@ fast:
 - one read usually brings one whole message, which is decoded without a buffer (see
   `FrameReader.whole`).
 
-A hook that needs more than this one answer is a `Fire`: the plugin is still starting, a
-subscription replaces, there is a second subscriber or a budget, or the content of the hook must not
-be lost. If other tasks ask the same plugin at the same time, the reader's task reads for all.
+A hook that needs more than this one answer is a `Fire`: the plugin is still starting, its
+subscription replaces, a second one takes part, there is a budget, or the content of the hook must
+not be lost. Subscribers whose subscriptions do not match cost a look. If other tasks ask the same
+plugin at the same time, the reader's task reads for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from sliphook.plugin.route import Route
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
 from sliphook_sdk.protocol import Entry, Payload
 
-from .audience import Audience, Subscriber, first_match
+from .audience import Subscriber, first_two
 from .encoding import PayloadTooLarge, encode_params
 from .hook_recorder import HookRecord
 from .outcome import Outcome
@@ -38,17 +41,33 @@ from .policy import Result, merge_one
 from .waiting import PendingOutcome, result_of
 
 
+class Asked(NamedTuple):
+    """Who is asked, by which subscription, over which connection."""
+
+    subscriber: Subscriber
+    route: Route
+    connection: Connection
+
+
 def asked_single(
-    entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]
-) -> tuple[Subscriber, Connection] | None:
-    """The subscriber and its connection if a `SingleFire` can ask it, else None."""
+    entry: Entry,
+    payload: Payload,
+    subscribers: Sequence[Subscriber],
+    plugins: Mapping[str, Plugin],
+) -> tuple[Asked, ...] | None:
+    """The one that takes part, or nothing if none does; None if it takes a `Fire`."""
     # an urgent hook must reach the plugin even if the turn ends: only `Fire` tells it then
-    if entry.urgent or not isinstance(subscribers, Audience) or not subscribers.is_one_asked:
+    if entry.urgent:
         return None
-    subscriber = subscribers[0]
+    found = first_two(subscribers, payload)
+    if not found:
+        return ()
+    (subscriber, route), *more = found
+    if more or route.replaces or route.mode != "hook":
+        return None
     plugin = plugins.get(subscriber.plugin)
     connection = plugin.connection if plugin is not None else None
-    return (subscriber, connection) if connection is not None else None
+    return (Asked(subscriber, route, connection),) if connection is not None else None
 
 
 class SingleFire(PendingOutcome):
@@ -59,42 +78,37 @@ class SingleFire(PendingOutcome):
     Args:
         entry: the hook.
         payload: its payload, heavy fields filled in.
-        subscriber: the plugin to ask; it has one subscription to the hook.
-        connection: the connection to that plugin.
+        asked: who is asked; nothing: the outcome is known at once.
         deadlines: the host's deadlines.
         record: takes the outcome, or None.
     """
 
-    __slots__ = ("_call", "_connection", "_deadlines", "_entry", "_route", "_subscriber")
+    __slots__ = ("_asked", "_call", "_deadlines", "_entry")
 
     def __init__(
         self,
         entry: Entry,
         payload: Payload,
-        subscriber: Subscriber,
-        connection: Connection,
+        asked: tuple[Asked, ...],
         deadlines: Deadlines,
         record: HookRecord | None,
     ) -> None:
         super().__init__(payload, record)
         self._entry = entry
-        self._subscriber = subscriber
-        self._connection = connection
+        self._asked = asked
         self._deadlines = deadlines
-        # `asked_single` has made sure that there is exactly one
-        (self._route,) = subscriber.routes
 
     def begin(self) -> None:
-        """Ask the plugin if the subscription matches; else the outcome is known at once."""
-        route = self._route
-        if first_match(self._subscriber, self._payload) is None:
+        """Ask the plugin; without one the outcome is known at once."""
+        if not self._asked:
             self._finish(Outcome(payload=self._payload))
             return
+        ((subscriber, route, connection),) = self._asked
         try:
             params = encode_params(self._entry, self._payload, route.include, route.timeout_s)
         except PayloadTooLarge as error:
             result = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
-            self._finish(merge_one(self._entry, self._payload, self._subscriber, route, result))
+            self._finish(merge_one(self._entry, self._payload, subscriber, route, result))
             return
         # the call's timeout counts from here: the plugin must not pay for the encoding above
         payload = self._payload
@@ -106,9 +120,9 @@ class SingleFire(PendingOutcome):
             turn_id=payload.turn_id,
         )
         if self._record is not None:
-            call.traceparent = self._record.asked(self._subscriber.plugin)
-        if self._connection.ask(call, params):
-            self._reading = self._connection
+            call.traceparent = self._record.asked(subscriber.plugin)
+        if connection.ask(call, params):
+            self._reading = connection
         if call.status is None:
             # after sending: the plugin works meanwhile, and the time counts from `Call()` anyway
             call.start_clock(self._deadlines)
@@ -119,12 +133,10 @@ class SingleFire(PendingOutcome):
             self._reading = None
 
     def _cancel_calls(self) -> None:
-        self._connection.cancel(self._call)
+        self._asked[0].connection.cancel(self._call)
 
     def _settled(self, call: Call) -> None:
         # else the turn or the caller was cancelled meanwhile, and that outcome stands
         if self.outcome is None:
-            result = result_of(call)
-            self._finish(
-                merge_one(self._entry, self._payload, self._subscriber, self._route, result)
-            )
+            ((subscriber, route, _),) = self._asked
+            self._finish(merge_one(self._entry, self._payload, subscriber, route, result_of(call)))

@@ -214,11 +214,11 @@ class Hooks:
         host, entry = self.host, CATALOGUE[name]
         if subscribers is None:
             subscribers = host.subscribers(name)
-        asked = asked_single(entry, subscribers, host.plugins_by_name)
+        asked = asked_single(entry, payload, subscribers, host.plugins_by_name)
         if asked is None:
             return None
         record = host.recorder.hook(name, payload) if host.recorder is not None else None
-        return SingleFire(entry, payload, *asked, host.deadlines, record)
+        return SingleFire(entry, payload, asked, host.deadlines, record)
 
 
 async def _unless_ended(turn: TurnState, outcome: Outcome) -> Outcome:
