@@ -31,6 +31,7 @@ class HostSettings(TypedDict, total=False):
     """The settings of `PluginHost` that are the same in every face; it documents them."""
 
     name: str
+    approver_queues: bool
     on_notify: Callable[[str, str, str], None] | None
     on_progress: Callable[[Progress], None] | None
     on_log: Callable[[str, str, str], None] | None
