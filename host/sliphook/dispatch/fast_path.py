@@ -41,7 +41,7 @@ from .policy import Result, merge_one
 from .waiting import PendingOutcome, result_of
 
 
-class Asked(NamedTuple):
+class AskedPlugin(NamedTuple):
     """Who is asked, by which subscription, over which connection."""
 
     subscriber: Subscriber
@@ -54,7 +54,7 @@ def asked_single(
     payload: Payload,
     subscribers: Sequence[Subscriber],
     plugins: Mapping[str, Plugin],
-) -> tuple[Asked, ...] | None:
+) -> tuple[AskedPlugin, ...] | None:
     """The one that takes part, or nothing if none does; None if it takes a `Fire`."""
     # an urgent hook must reach the plugin even if the turn ends: only `Fire` tells it then
     if entry.urgent:
@@ -67,7 +67,7 @@ def asked_single(
         return None
     plugin = plugins.get(subscriber.plugin)
     connection = plugin.connection if plugin is not None else None
-    return (Asked(subscriber, route, connection),) if connection is not None else None
+    return (AskedPlugin(subscriber, route, connection),) if connection is not None else None
 
 
 class SingleFire(PendingOutcome):
@@ -89,7 +89,7 @@ class SingleFire(PendingOutcome):
         self,
         entry: Entry,
         payload: Payload,
-        asked: tuple[Asked, ...],
+        asked: tuple[AskedPlugin, ...],
         deadlines: Deadlines,
         record: HookRecord | None,
     ) -> None:
