@@ -50,7 +50,8 @@ async def test_every_part_gives_its_rows(part: str, capsys: pytest.CaptureFixtur
     if PROC and HAS_MCP:
         assert [row.what for row in rows if isinstance(row, Skipped)] == []
     for row in rows:
-        if isinstance(row, Row) and "memory has grown" not in row.what:
+        # with so few plugins what memory grows by may be less than what two starts differ by
+        if isinstance(row, Row) and "memory" not in row.what:
             assert row.measured.value > 0, row
     assert len(contestants) == (22 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
     assert json.loads(json.dumps(as_data(rows, contestants)))["rows"][0]["what"] == rows[0].what
