@@ -87,7 +87,8 @@ async def test_events_of_a_killed_plugin_and_a_killed_broker_are_sent_later(tmp_
             await one.all_sent()
         found = told(broker.client)
         (fired,) = by_session(found).values()
-        numbers = [seq for seq, _ in fired]
+        # who is started again is told `session_start` once more, with the number of the last fire
+        numbers = [seq for seq, name in fired if name != "session_start" or seq == 1]
         assert numbers == sorted(set(numbers))
         # what was sent to the process that was killed is recorded, with the answered hook last
         names = [name for _, name in fired]
