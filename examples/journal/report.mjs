@@ -1,7 +1,7 @@
 /** What was used, as a page: one file that needs no other and no network, with a chart in SVG. */
 
 import { STYLE } from "./style.mjs";
-import { many, modelRows, notes, seconds, shown } from "./usage.mjs";
+import { many, modelRows, notes, shown, toolRows } from "./usage.mjs";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [800, 280, 64, 28];
 const MOST_BARS = 92; // of more days each bar is a week, a month and so on
@@ -36,14 +36,7 @@ ${table("Models", ["Model", "Calls", "Input", "Cached", "Output", "Cost"], model
 ${table(
   "Tools",
   ["Tool", "Calls", "Failed", "Denied", "Cancelled", "Seconds"],
-  read.tools.map((row) => [
-    row.tool,
-    row.calls,
-    row.failed,
-    row.denied,
-    row.cancelled,
-    seconds(row.ms),
-  ]),
+  toolRows(read.tools),
 )}
 ${table(
   "Tokens by day",

@@ -29,7 +29,13 @@ CREATE INDEX IF NOT EXISTS tool_call_time ON tool_call (time);
 `;
 
 const insert = (table, columns, more) =>
-  `INSERT INTO ${table} (${columns}) VALUES (${columns.split(", ").map(() => "?")}) ${more}`;
+  `INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")}) ${more}`;
+
+/** A write of one row, which stays as it is if it comes again. */
+const row = (table, columns, fields = columns) => ({
+  sql: insert(table, columns, "ON CONFLICT DO NOTHING"),
+  fields,
+});
 
 /**
  * Each write: its SQL, and the fields of the payload that are its values. Each may come twice, and
@@ -39,7 +45,7 @@ export const WRITES = {
   session: {
     sql: insert(
       "session",
-      "session_id, began, seen, platform, user_id, project",
+      ["session_id", "began", "seen", "platform", "user_id", "project"],
       `ON CONFLICT DO UPDATE
       SET began = min(began, excluded.began), seen = max(seen, excluded.seen)`,
     ),
@@ -59,59 +65,40 @@ export const WRITES = {
       "session_id",
     ],
   },
-  turn: {
-    sql: insert("turn", "turn_id, session_id, began", "ON CONFLICT DO NOTHING"),
-    fields: ["turn_id", "session_id", "time"],
-  },
+  turn: row("turn", ["turn_id", "session_id", "began"], ["turn_id", "session_id", "time"]),
   turn_end: {
     sql: `UPDATE turn SET ended = ?, outcome = ?, interrupts = ?, duration_ms = ?
       WHERE turn_id = ?`,
     fields: ["time", "outcome", "interrupt_count", "duration_ms", "turn_id"],
   },
-  model_call: {
-    sql: insert(
-      "model_call",
-      "event_id, session_id, turn_id, agent_id, time, provider, model, input_tokens, " +
-        "cached_tokens, output_tokens, cost, duration_ms, substituted_by, failed",
-      "ON CONFLICT DO NOTHING",
-    ),
-    fields: [
-      "event_id",
-      "session_id",
-      "turn_id",
-      "agent_id",
-      "time",
-      "provider",
-      "model",
-      "input_tokens",
-      "cached_tokens",
-      "output_tokens",
-      "cost",
-      "duration_ms",
-      "substituted_by",
-      "failed",
-    ],
-  },
-  tool_call: {
-    sql: insert(
-      "tool_call",
-      "event_id, session_id, turn_id, agent_id, time, tool_name, tool_kind, origin, status, " +
-        "duration_ms",
-      "ON CONFLICT DO NOTHING",
-    ),
-    fields: [
-      "event_id",
-      "session_id",
-      "turn_id",
-      "agent_id",
-      "time",
-      "tool_name",
-      "tool_kind",
-      "origin",
-      "status",
-      "duration_ms",
-    ],
-  },
+  model_call: row("model_call", [
+    "event_id",
+    "session_id",
+    "turn_id",
+    "agent_id",
+    "time",
+    "provider",
+    "model",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "cost",
+    "duration_ms",
+    "substituted_by",
+    "failed",
+  ]),
+  tool_call: row("tool_call", [
+    "event_id",
+    "session_id",
+    "turn_id",
+    "agent_id",
+    "time",
+    "tool_name",
+    "tool_kind",
+    "origin",
+    "status",
+    "duration_ms",
+  ]),
 };
 
 const CALLS = `count(*) AS calls, sum(input_tokens) AS input, sum(cached_tokens) AS cached,

@@ -18,14 +18,7 @@ export function usage(read, days) {
     "",
     ...table(
       ["TOOL", "CALLS", "FAILED", "DENIED", "CANCELLED", "SECONDS"],
-      read.tools.map((row) => [
-        row.tool,
-        row.calls,
-        row.failed,
-        row.denied,
-        row.cancelled,
-        seconds(row.ms),
-      ]),
+      toolRows(read.tools),
     ),
   );
   const more = notes(read);
@@ -48,6 +41,18 @@ export function modelRows(models) {
   return [...rows, ["all", sum(1), sum(2), sum(3), sum(4), sum(5)]];
 }
 
+/** The rows of the tools. */
+export function toolRows(tools) {
+  return tools.map((row) => [
+    row.tool,
+    row.calls,
+    row.failed,
+    row.denied,
+    row.cancelled,
+    seconds(row.ms),
+  ]);
+}
+
 /** What the numbers leave out, as sentences. */
 export function notes(read) {
   const unpriced = read.models.filter((row) => row.unpriced).map((row) => printable(row.model));
@@ -65,7 +70,7 @@ export function notes(read) {
 }
 
 /** Of milliseconds, with a tenth. */
-export const seconds = (ms) => (ms === null ? null : Math.round(ms / 100) / 10);
+const seconds = (ms) => (ms === null ? null : Math.round(ms / 100) / 10);
 
 /** Numbers for people: whole ones with thousands, others with parts of a cent. */
 export function shown(value) {

@@ -112,11 +112,12 @@ def test_a_result_in_an_answer_is_as_strict_as_the_answer(word: str) -> None:
     entry = CATALOGUE["post_tool_call" if word == "replace" else "pre_tool_call"]
     body = {word: {"result": {"content": "x", "isError": True}}}
     answer = read_answer(json.dumps(body).encode())
+    payload = msgspec.convert(example_of(entry.payload), entry.payload)
     with pytest.raises(
         AnswerError,
         match=f"{word}.result has an unknown field 'isError'; did you mean is_error\\?",
     ):
-        check_answer(entry, answer, replacing=True)
+        check_answer(entry, answer, payload, replacing=True)
 
 
 async def test_unknown_fields_of_a_manifest_and_its_parts(shop: Workshop) -> None:

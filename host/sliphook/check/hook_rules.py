@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from sliphook.dispatch.answers import AnswerError, check_answer, read_answer, with_kept
+from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
 from sliphook.plugin.route import Route
 from sliphook.quoting import quote
 
@@ -42,9 +42,8 @@ class HookRule:
         assert reply.result is not None
         try:
             answer = read_answer(reply.result)
-            replaced, _ = check_answer(entry, answer, replacing=route.replaces)
-            if "messages" in replaced:
-                with_kept(replaced["messages"], getattr(sample_for(route), "messages", None) or [])
+            asked = sample_for(route)
+            replaced, _ = check_answer(entry, answer, asked, replacing=route.replaces)
             if "route" in replaced and "route" not in bench.declared.uses:
                 raise AnswerError("replace.route needs 'route' in the manifest's uses")
         except AnswerError as error:

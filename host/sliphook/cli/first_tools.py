@@ -24,12 +24,13 @@ async def wait_for_first_tools(
         specs: what it was given; of others than servers nothing is awaited.
         say: is told in a line whom the user waits for.
     """
+    awaited = {one.made.name for one in specs if one.made and one.made.origin.startswith("mcp:")}
+    if not awaited:  # most often; and what follows imports the bridge
+        return
     from sliphook.adapters.mcp.kept_tools import is_kept
     from sliphook.adapters.mcp.plugin import CONNECT_S
     from sliphook.files import paths
 
-    made = [one.made.name for one in specs if one.made and one.made.origin.startswith("mcp:")]
-    awaited = {name for name in made if not is_kept(paths.plugin_data() / name)}
     said = ""
     with trio.move_on_after(CONNECT_S):
         while awaited := {

@@ -19,6 +19,7 @@ from sliphook_sdk.protocol import (
     Entry,
     Message,
     ModelRoute,
+    Payload,
     ToolResult,
     Usage,
     nearest,
@@ -96,13 +97,14 @@ def _explain(raw: bytes | msgspec.Raw, error: Exception) -> str:
 
 
 def check_answer(
-    entry: Entry, answer: Answer, *, replacing: bool
+    entry: Entry, answer: Answer, payload: Payload, *, replacing: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Check that the catalogue allows the answer to this hook.
 
     Args:
         entry: the hook.
         answer: what the plugin sent.
+        payload: what it was asked with; it has the messages that the answer may keep.
         replacing: the plugin was asked in the first phase, where an answer may replace and
             substitute.
 
@@ -119,12 +121,14 @@ def check_answer(
         raise AnswerError(f"{entry.name} takes no context; {_allowed(entry)}")
     if answer.continue_with is not None and not entry.continues:
         raise AnswerError(f"{entry.name} takes no continue_with; {_allowed(entry)}")
-    return (
-        _check_values(entry, "replace", answer.replace, entry.replace, replacing=replacing),
-        _check_values(
-            entry, "substitute", answer.substitute, entry.substitute, replacing=replacing
-        ),
+    replaced = _check_values(entry, "replace", answer.replace, entry.replace, replacing=replacing)
+    substituted = _check_values(
+        entry, "substitute", answer.substitute, entry.substitute, replacing=replacing
     )
+    if "messages" in replaced:
+        old: list[Message] = getattr(payload, "messages", None) or []
+        replaced["messages"] = _with_kept(replaced["messages"], old)
+    return replaced, substituted
 
 
 def _check_values(
@@ -189,7 +193,7 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
     return typed
 
 
-def with_kept(given: Sequence[Message | tuple[int, int]], old: Sequence[Message]) -> list[Message]:
+def _with_kept(given: Sequence[Message | tuple[int, int]], old: Sequence[Message]) -> list[Message]:
     """The messages of an answer, with those that it keeps in the place of each pair.
 
     Raises:

@@ -14,9 +14,9 @@ import msgspec
 
 from sliphook.plugin.model_servers import ModelServers, RouteRefused, allowed_route
 from sliphook.plugin.route import Route
-from sliphook_sdk.protocol import Decision, Entry, Message, ModelRoute, Payload
+from sliphook_sdk.protocol import Decision, Entry, ModelRoute, Payload
 
-from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer, with_kept
+from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer
 from .audience import Audience, Subscriber, first_match
 from .outcome import Context, Outcome, Part, Reason, Status
 
@@ -202,10 +202,9 @@ class _Merge:
             return
         try:
             answer = read_answer(result.raw)
-            replaced, substituted = check_answer(self.entry, answer, replacing=replacing)
-            if "messages" in replaced:
-                old: list[Message] = getattr(self.payload, "messages", None) or []
-                replaced["messages"] = with_kept(replaced["messages"], old)
+            replaced, substituted = check_answer(
+                self.entry, answer, self.payload, replacing=replacing
+            )
             if "route" in replaced:
                 self._route(subscriber, replaced)
         except (AnswerError, RouteRefused) as error:
