@@ -806,6 +806,23 @@ async def test_to_die_of_an_error_when_told_to_end_is_a_warning(tmp_path: Path) 
     assert came == {"the process exited with status 1; its last words on stderr: it went wrong"}
 
 
+async def test_last_words_that_come_after_the_end_are_told(tmp_path: Path, only: Only) -> None:
+    only("shutdown")
+    late = "sh -c 'exec >&-; sleep 0.2; echo late words >&2'"
+    report = await checked(
+        write(
+            tmp_path,
+            "import shlex\n"
+            "def told(message):\n"
+            "    if message['method'] == 'exit':\n"
+            f"        subprocess.Popen(shlex.split({late!r}), start_new_session=True)\n"
+            "        os._exit(1)",
+        )
+    )
+    came = {finding.came for finding in report.findings if finding.verdict == "warned"}
+    assert came == {"the process exited with status 1; its last words on stderr: late words"}
+
+
 async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Path) -> None:
     report = await checked(write(tmp_path, "MANIFEST['disabled'] = 'git is not installed'"))
     assert named(report, "passed") == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -100,6 +101,8 @@ def deletes(script: str, folder: Path) -> bool:
     subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
+        # make runs the command with it, before it knows its own
+        env={**os.environ, "SHELL": "/bin/sh"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,

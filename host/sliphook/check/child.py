@@ -74,6 +74,7 @@ class Child:
         self._replies = Replies(partial(self._break, "replies"), trio.current_time)
         self._tail = StderrTail()
         self._closed = False
+        self._drained = trio.Event()
         self._reader = FrameReader()
         self.spoke: list[tuple[float, str]] = []
         self.ready = False
@@ -208,6 +209,7 @@ class Child:
             with trio.move_on_after(_DYING_S):
                 while not self._closed:
                     await self._news.park()
+                await self._drained.wait()
         if status is not None and await self._group_lives():
             self._break(
                 "left", f"after it {describe_exit(status)}, processes that it had started lived on"
@@ -282,6 +284,7 @@ class Child:
             while data := await self._stderr.receive_some(_READ_BYTES):
                 self._say(self._tail.feed(bytes(data), trio.current_time()))
         self._say(self._tail.close(trio.current_time()))
+        self._drained.set()
 
     def _say(self, lines: Sequence[tuple[str, str]]) -> None:
         for _, line in lines:
