@@ -5,7 +5,7 @@ The servers are real, the plugins are in memory.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from sliphook.testing import FakePlugin
 from tests.agent.fakes import RecordingDisplay
 from tests.agent.loopback import Answer, LoopbackServer, Request, one_call, text
 from tests.docs.protocol_sentences.says import says
-from tests.free_ports import free_port
+from tests.free_ports import dead_port
 
 WAIT_S = 120.0
 KEYS = {"SLIPHOOK_API_KEY": "sk-of-the-agent-itself", "ROUTER_KEY": "sk-of-the-router"}
@@ -273,9 +273,11 @@ async def test_errors_of_a_plugins_server_name_the_plugin() -> None:
     ]
 
 
-def nobody_listens() -> str:
+@pytest.fixture
+def dead() -> Iterator[str]:
     """An address where no server is."""
-    return f"http://127.0.0.1:{free_port()}/v1"
+    with dead_port() as port:
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 ATTEMPTS = [{"event": "pre_llm_call", "replaces": True, "attempts": True}]
@@ -284,8 +286,9 @@ ATTEMPTS = [{"event": "pre_llm_call", "replaces": True, "attempts": True}]
 @says(
     "After a refused connection the agent tries again, too: the plugin may have started the server."
 )
-async def test_a_server_that_is_not_there_is_asked_again_if_a_plugin_can_start_it() -> None:
-    dead = nobody_listens()
+async def test_a_server_that_is_not_there_is_asked_again_if_a_plugin_can_start_it(
+    dead: str,
+) -> None:
     with LoopbackServer(one_text("at last")) as started:
 
         def start(payload: Any) -> dict[str, Any]:
@@ -307,8 +310,8 @@ async def test_a_server_that_is_not_there_is_asked_again_if_a_plugin_can_start_i
     assert ("text", "at last") in display.shown
 
 
-async def test_a_later_attempt_is_told_as_the_one_before_has_left_it() -> None:
-    router = Provider(base_url=nobody_listens(), parameters={"temperature": 1})
+async def test_a_later_attempt_is_told_as_the_one_before_has_left_it(dead: str) -> None:
+    router = Provider(base_url=dead, parameters={"temperature": 1})
     first = {"replace": {"model": "big", "route": {"provider": "router", "parameters": {"n": 1}}}}
     with LoopbackServer(one_text("own")) as own:
         back = {"replace": {"model": "m-1", "route": {"provider": "openai"}}}
@@ -325,8 +328,7 @@ async def test_a_later_attempt_is_told_as_the_one_before_has_left_it() -> None:
     assert notices(display)[-1] == f"info: model calls go to {own.base_url} again"
 
 
-async def test_a_refused_connection_is_for_good_without_such_a_plugin() -> None:
-    dead = nobody_listens()
+async def test_a_refused_connection_is_for_good_without_such_a_plugin(dead: str) -> None:
     plugin, hears = switch({"replace": {"route": {"base_url": dead}}}), told()
     async with an_agent(plugin, hears, base_url="http://127.0.0.1:1/v1") as (agent, display):
         assert await agent.run("hello") == "failed"
@@ -337,9 +339,7 @@ async def test_a_refused_connection_is_for_good_without_such_a_plugin() -> None:
     )
 
 
-async def test_a_plugin_ends_the_attempts() -> None:
-    dead = nobody_listens()
-
+async def test_a_plugin_ends_the_attempts(dead: str) -> None:
     def give_up(payload: Any) -> dict[str, Any]:
         if payload.attempt == 1:
             return {"replace": {"route": {"base_url": dead}}}

@@ -272,11 +272,10 @@ class Child:
 
     def _advice_for_the_end(self, advice: str) -> str:
         """What to do if it ended unasked; `advice` is what the check would say."""
-        known = advice_for(last_words(self._tail.lines)) if self._tail.lines else None
-        if known or advice:
-            return known or advice
         if not self._tail.lines:
-            return "live until you are told to end"
+            return advice or "live until you are told to end"
+        if known := advice_for(last_words(self._tail.lines)) or advice:
+            return known
         return "it ended by itself: mend what its last words say; run alone, it shows all of them"
 
     async def _drain(self) -> None:
