@@ -20,7 +20,14 @@ from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 
-from .request import ANSWER_S, MAX_REPLY_BYTES, MAX_STDIN_BYTES, VERSION
+from .request import (
+    ANSWER_S,
+    LONG_STRING_BYTES,
+    MAX_HEAD_BYTES,
+    MAX_REPLY_BYTES,
+    MAX_STDIN_BYTES,
+    VERSION,
+)
 
 START_S: Final = 5.0
 """How long a client waits for a daemon that it has started."""
@@ -116,7 +123,9 @@ def _facts(python: str, environment: tuple[str, ...]) -> dict[str, Any]:
         "module": MODULE,
         "answer_ms": round(ANSWER_S * 1000),
         "start_ms": round(START_S * 1000),
+        "max_head": MAX_HEAD_BYTES,
         "max_stdin": MAX_STDIN_BYTES,
+        "long_string": LONG_STRING_BYTES,
         "max_reply": MAX_REPLY_BYTES,
         "room_for_name": ROOM_FOR_NAME,
         "environment": environment,
@@ -133,8 +142,9 @@ def _ends(dialect: Dialect) -> tuple[str, ...]:
 
 def _header(facts: dict[str, Any]) -> str:
     """`facts.h`: the same facts for C."""
-    numbers = ("version", "answer_ms", "start_ms", "max_stdin", "max_reply", "room_for_name")
-    lines = [f"#define {name.upper()} {facts[name]}" for name in numbers]
+    lines = [
+        f"#define {name.upper()} {value}" for name, value in facts.items() if type(value) is int
+    ]
     lines += [f"#define {name.upper()} {_c(facts[name])}" for name in ("python", "module")]
     for name in ("environment", "no_start"):
         words = "".join(f"{_c(word)}, " for word in facts[name])

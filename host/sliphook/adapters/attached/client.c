@@ -27,7 +27,7 @@ struct guard { const char *agent, *event, *out, *err; int code; };
 
 extern char **environ;
 static const char *agent, *event;
-static int closed;
+static int closed, shortened;
 static long deadline;
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 struct bytes { char *at; size_t size, room; };
@@ -66,18 +66,47 @@ static void await_fd(int fd, short what) {
   if (got == 0 || (got < 0 && errno != EINTR)) unreached();
 }
 
-/* All that comes until the end; more than `most` bytes count as unreached. */
-static struct bytes read_all(int fd, size_t most) {
-  struct bytes all = { 0 };
+/* Waits for more and appends it; how much, or 0 at the end. */
+static size_t read_more(int fd, struct bytes *all) {
+  if (all->size == all->room && !(all->at = realloc(all->at, all->room = all->room ? 2 * all->room : 65536)))
+    unreached();
   for (;;) {
-    if (all.size == all.room && !(all.at = realloc(all.at, all.room = all.room ? 2 * all.room : 65536)))
-      unreached();
     await_fd(fd, POLLIN);
-    ssize_t got = read(fd, all.at + all.size, all.room - all.size);
+    ssize_t got = read(fd, all->at + all->size, all->room - all->size);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return all;
-    if ((all.size += got) > most) unreached();
+    if (got <= 0) return 0;
+    all->size += got;
+    return got;
   }
+}
+
+/* Empties each string of JSON that is longer than LONG_STRING. Called for one piece after the other,
+   each time with where the piece begins. */
+static void shorten(struct bytes *in, size_t from) {
+  static int in_string, escaped, is_long;
+  static size_t begins;
+  size_t kept = from;
+  for (size_t i = from; i < in->size; i++) {
+    char c = in->at[i];
+    int quotes = c == '"' && !escaped;
+    escaped = in_string && !escaped && c == '\\';
+    if (quotes) in_string = !in_string, is_long = 0;
+    if (!is_long) in->at[kept++] = c;
+    if (quotes) begins = kept;
+    if (in_string && !is_long && kept - begins > LONG_STRING) is_long = 1, kept = begins;
+  }
+  in->size = kept;
+}
+
+/* What the agent says; if that is more than MAX_STDIN, without its long strings. */
+static struct bytes read_stdin(void) {
+  struct bytes in = { 0 };
+  for (size_t got; (got = read_more(0, &in));) {
+    if (shortened) shorten(&in, in.size - got);
+    else if (in.size > MAX_STDIN) shorten(&in, 0), shortened = 1;
+    if (in.size > MAX_STDIN) unreached();
+  }
+  return in;
 }
 
 /* One string of JSON without its quotes and escapes, from behind its first quote; NULL: no end. */
@@ -146,8 +175,8 @@ static void place(struct bytes id) {
   if (long_ && temporary && *temporary == '/')
     long_ = snprintf(folder, sizeof folder, "%s/sliphook-%u", temporary, geteuid()) > (int)sizeof folder - ROOM_FOR_NAME;
   if (long_) snprintf(folder, sizeof folder, "/tmp/sliphook-%u", geteuid());
-  if (mkdir(folder, 0700) && errno != EEXIST) unreached();
-  if (lstat(folder, &there) || !S_ISDIR(there.st_mode) || there.st_uid != geteuid() || there.st_mode & 077)
+  if (lstat(folder, &there) && ((mkdir(folder, 0700) && errno != EEXIST) || lstat(folder, &there))) unreached();
+  if (!S_ISDIR(there.st_mode) || there.st_uid != geteuid() || there.st_mode & 077)
     unreached(); /* somebody else could listen there */
   if (snprintf(address.sun_path, sizeof address.sun_path, "%s/%s-%016llx.sock", folder, agent, hash) >= (int)sizeof address.sun_path)
     unreached();
@@ -155,10 +184,15 @@ static void place(struct bytes id) {
 
 static int connected(void) {
   for (;;) {
+#ifdef SOCK_CLOEXEC
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) unreached();
+#else
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd < 0) unreached();
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
+#endif
     if (!connect(fd, (void *)&address, sizeof address)) return fd;
     int why = errno;
     close(fd);
@@ -215,21 +249,45 @@ static int started(const char *parent) {
   return -1;
 }
 
-static struct bytes exchanged(int fd, struct bytes in, const char *parent) {
-  char head[512];
-  int size = snprintf(head, sizeof head, "sliphook %d %s %s %s %s %zu\n", VERSION, agent, event, parent, closed ? "closed" : "open", in.size);
+struct reply { int code; size_t out, err, begins; };
+
+/* Whether all of the reply has come; what is none counts as unreached. */
+static int is_whole(struct bytes in, struct reply *reply) {
+  if (!reply->begins) {
+    int version;
+    char *line = memchr(in.at, '\n', in.size);
+    if (!line && in.size < MAX_HEAD) return 0;
+    if (!line) unreached();
+    *line++ = 0;
+    if (sscanf(in.at, "sliphook %d %d %zu %zu", &version, &reply->code, &reply->out, &reply->err) != 4) unreached();
+    if (version != VERSION || reply->out > MAX_REPLY || reply->err > MAX_REPLY) unreached();
+    reply->begins = line - in.at;
+  }
+  size_t whole = reply->begins + reply->out + reply->err;
+  if (in.size > whole) unreached();
+  return in.size == whole;
+}
+
+/* The bytes of the whole reply; none if the daemon has gone without a word. */
+static struct bytes exchanged(int fd, struct bytes in, const char *parent, struct reply *reply) {
+  char head[MAX_HEAD];
+  const char *how = closed ? "closed" : "open", *what = shortened ? " shortened" : "";
+  int size = snprintf(head, sizeof head, "sliphook %d %s %s %s %s %zu%s\n", VERSION, agent, event, parent, how, in.size, what);
   struct iovec parts[2] = { { head, size }, { in.at, in.size } };
+  struct bytes came = { 0 };
   for (int i = 0; i < 2;) { /* in one piece, if it fits: the daemon wakes once */
     ssize_t done = writev(fd, parts + i, 2 - i);
     if (done < 0 && errno == EAGAIN) await_fd(fd, POLLOUT);
-    else if (done < 0 && errno != EINTR) return (struct bytes){ 0 };
+    else if (done < 0 && errno != EINTR) return came;
     for (; i < 2 && done >= (ssize_t)parts[i].iov_len; i++) done -= parts[i].iov_len;
     if (i < 2 && done > 0) parts[i].iov_base = (char *)parts[i].iov_base + done, parts[i].iov_len -= done;
   }
   shutdown(fd, SHUT_WR);
-  struct bytes reply = read_all(fd, MAX_REPLY);
+  while (read_more(fd, &came)) /* not until its end, which would be one wake-up more */
+    if (is_whole(came, reply)) return came;
+  if (came.size) unreached();
   close(fd);
-  return reply;
+  return came;
 }
 
 int main(int count, char **words) {
@@ -237,29 +295,24 @@ int main(int count, char **words) {
   agent = words[1], event = words[2], closed = count > 3 && !strcmp(words[3], "--closed");
   deadline = now_ms() + ANSWER_MS;
   signal(SIGPIPE, SIG_IGN);
-  struct bytes in = read_all(0, MAX_STDIN), id;
+  struct bytes in = read_stdin(), id;
   if (!find_id(in, &id)) unreached();
   place(id);
   char parent[24];
   snprintf(parent, sizeof parent, "%ld", (long)getppid());
-  struct bytes reply = { 0 };
-  for (int times = 0; times < 2 && !reply.size; times++) { /* a daemon that was ending says nothing */
+  struct reply reply = { 0 };
+  struct bytes came = { 0 };
+  for (int times = 0; times < 2 && !came.size; times++) { /* a daemon that was ending says nothing */
     int fd = connected();
     if (fd < 0) {
       for (const char *const *name = NO_START; *name; name++)
         if (!strcmp(*name, event)) exit(0); /* to start one only to end it helps nobody */
       fd = started(parent);
     }
-    reply = exchanged(fd, in, parent);
+    came = exchanged(fd, in, parent, &reply);
   }
-  char *line = reply.size ? memchr(reply.at, '\n', reply.size) : NULL;
-  int version, code, read;
-  size_t out, err;
-  if (!line) unreached();
-  *line++ = 0;
-  if (sscanf(reply.at, "sliphook %d %d %zu %zu%n", &version, &code, &out, &err, &read) != 4) unreached();
-  if (version != VERSION || out > MAX_REPLY || err > MAX_REPLY || out + err != reply.size - (line - reply.at)) unreached();
-  say(1, line, out);
-  say(2, line + out, err);
-  return code;
+  if (!came.size) unreached();
+  say(1, came.at + reply.begins, reply.out);
+  say(2, came.at + reply.begins + reply.out, reply.err);
+  return reply.code;
 }

@@ -169,13 +169,14 @@ class Asking:
             time.sleep(0.005)
         raise ValueError
 
-    def exchanged(self, one: _socket.socket, data: bytes) -> bytes:
+    def exchanged(self, one: _socket.socket, data: bytes, shortened: bool) -> bytes:
         """The whole reply; empty if the daemon went away."""
         how = "closed" if self.closed else "open"
+        what = " shortened" if shortened else ""
         head = f"sliphook {FACTS['version']} {self.agent} {self.event} {self.parent} {how}"
         reply = bytearray()
         try:
-            one.sendall(f"{head} {len(data)}\n".encode() + data)
+            one.sendall(f"{head} {len(data)}{what}\n".encode() + data)
             one.shutdown(_socket.SHUT_WR)
             while True:
                 one.settimeout(max(self.until_s - time.monotonic(), 0.001))
@@ -190,7 +191,7 @@ class Asking:
         except OSError:
             return b""
 
-    def ask(self, data: bytes) -> tuple[int, bytes, bytes]:
+    def ask(self, data: bytes, shortened: bool) -> tuple[int, bytes, bytes]:
         """The exit code, what goes to stdout, and what goes to stderr."""
         self.path = place(self.agent, find_id(data), FACTS["room_for_name"])
         reply = b""
@@ -198,7 +199,7 @@ class Asking:
             one = self.connected()
             if one is None and self.event in FACTS["no_start"]:
                 return 0, b"", b""
-            reply = self.exchanged(one or self.started(), data)
+            reply = self.exchanged(one or self.started(), data, shortened)
             if reply:
                 break
         head, end, rest = reply.partition(b"\n")
@@ -211,20 +212,68 @@ class Asking:
         return code, rest[:out], rest[out:]
 
 
-def read_stdin(until_s: float) -> bytes:
-    """All of it, bounded in bytes and in time."""
+class Shortened:
+    """What comes in pieces, with each long string of JSON emptied."""
+
+    def __init__(self) -> None:
+        import re
+
+        self.kept = bytearray()
+        self.begins = 0  # of the string that has not ended; 0: there is none
+        self.is_long = False
+        self.left = b""
+        self.inside = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+
+    def take(self, piece: bytes) -> None:
+        """One more piece."""
+        piece, at = self.left + piece, 0
+        self.left = b""
+        while at < len(piece):
+            if not self.begins:
+                end = piece.find(b'"', at) + 1
+                self.kept += piece[at : end or None]
+                if not end:
+                    return
+                at, self.begins = end, len(self.kept)
+                continue
+            end = self.inside.match(piece, at).end()  # type: ignore[union-attr]
+            if not self.is_long:
+                self.kept += piece[at:end]
+            if len(self.kept) - self.begins > FACTS["long_string"]:
+                self.is_long = True
+                del self.kept[self.begins :]
+            if piece[end : end + 1] != b'"':
+                self.left = piece[end:]  # half of an escape, or nothing
+                return
+            self.kept += b'"'
+            at, self.begins, self.is_long = end + 1, 0, False
+
+
+def read_stdin(until_s: float) -> tuple[bytes, bool]:
+    """All of it, bounded in bytes and in time, and whether its long strings were emptied."""
     import select
 
     data = bytearray()
+    short: Shortened | None = None
     while True:
         if not select.select([0], [], [], max(until_s - time.monotonic(), 0))[0]:
             raise ValueError
         piece = os.read(0, 1 << 20)
         if not piece:
-            return bytes(data)
-        data += piece
+            return bytes(data), short is not None
+        if short is not None:
+            short.take(piece)
+        else:
+            data += piece
         if len(data) > FACTS["max_stdin"]:
-            raise ValueError
+            if short is not None:
+                raise ValueError
+            short = Shortened()
+            for at in range(0, len(data), 1 << 20):
+                short.take(bytes(data[at : at + (1 << 20)]))
+            data = short.kept
+            if len(data) > FACTS["max_stdin"]:
+                raise ValueError
 
 
 def main(words: list[str]) -> int:
@@ -233,7 +282,7 @@ def main(words: list[str]) -> int:
         return 64
     client = Asking(words[1], words[2], "--closed" in words[3:])
     try:
-        code, out, err = client.ask(read_stdin(client.until_s))
+        code, out, err = client.ask(*read_stdin(client.until_s))
     except (OSError, ValueError):
         closed = FACTS["guards"].get((client.agent, client.event)) if client.closed else None
         code, out, err = closed or (0, b"", b"")

@@ -150,13 +150,6 @@ class Daemon:
         told = self._dialect.read(request.event, payload.value)
         if isinstance(told, Misread):
             return self._refusal(request, told.why)
-        heard = told
-        if payload.excess is not None:
-            _log.warning("%s is not told as a whole: %s", quote(said), payload.excess)
-            if isinstance(told, ToolDone):
-                heard = msgspec.structs.replace(
-                    told, content=f"(not told to plugins: {payload.excess})", data=None
-                )
         session = await self._session_of(told, request)
         if session is None and self._over.is_set():
             return None  # the client starts another daemon
@@ -165,19 +158,27 @@ class Daemon:
                 return Answered(HookReply())
             return self._refusal(request, f"over {MOST_SESSIONS} sessions are open")
         try:
-            answer = await session.take(heard)
+            if payload.excess is None:
+                answer = await session.take(told)
+            else:
+                _log.warning("%s is not told as a whole: %s", quote(said), payload.excess)
+                answer = await self._take_in_part(session, told, payload.excess)
         except Exception:
             _log.exception("the hook %s failed", quote(request.event))
             return self._refusal(request, "the plugins could not be asked")
-        if payload.excess is not None and isinstance(told, ToolDone):
-            answer = self._withheld(told, answer, payload.excess)
         reply = self._dialect.write(told, answer)
         for line in reply.unwritten:
             _log.warning("%s", quote(line))
         return Answered(reply, lambda: session.replied(told))
 
-    def _withheld(self, told: ToolDone, answer: HookAnswer, excess: str) -> HookAnswer:
-        """The model reads no result that plugins could have wanted to change, and were not told."""
+    async def _take_in_part(
+        self, session: AgentSession, told: Happening, excess: str
+    ) -> HookAnswer:
+        """Plugins are told no result; if one could have changed it, the model reads none either."""
+        if not isinstance(told, ToolDone):
+            return await session.take(told)
+        note = f"(not told to plugins: {excess})"
+        answer = await session.take(msgspec.structs.replace(told, content=note, data=None))
         if answer.result is not None or not self._plugins.hears(
             "post_tool_call",
             replaces=True,

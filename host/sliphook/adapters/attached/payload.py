@@ -12,6 +12,12 @@ from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES
 from sliphook_sdk.protocol.weight import Weight, weigh
 
+from .request import MAX_STDIN_BYTES
+
+_TOO_LONG: Final = (
+    f"it has more than {MAX_STDIN_BYTES:,} bytes, and plugins are told of"
+    f" {MAX_MESSAGE_BYTES:,} at most"
+)
 _STEP_BYTES: Final = 256 * 1024
 """Counted in 2 ms at worst."""
 
@@ -48,14 +54,18 @@ class HookPayload(msgspec.Struct, frozen=True):
     excess: str | None = None
 
 
-async def read_payload(body: bytes) -> HookPayload:
+async def read_payload(body: bytes, *, shortened: bool = False) -> HookPayload:
     """Decode it; other tasks run meanwhile.
+
+    Args:
+        body: the JSON.
+        shortened: it is what the client has left of a longer one.
 
     Raises:
         NoJson: it is none.
     """
     try:
-        excess = await _excess(body)
+        excess = _TOO_LONG if shortened else await _excess(body)
         if excess is None:
             return HookPayload(msgspec.json.decode(body))
         # 2 ns a byte, and no object is made of what is skipped

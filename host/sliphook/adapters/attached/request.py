@@ -16,6 +16,8 @@ PLUGINS_S: Final = 50.0
 """How long an answer of a plugin may take, so that the client hears of it."""
 MAX_HEAD_BYTES: Final = 512
 MAX_STDIN_BYTES: Final = 8 * 1024 * 1024
+LONG_STRING_BYTES: Final = 64 * 1024
+"""If there are more than `MAX_STDIN_BYTES`, a client empties each string that is longer."""
 MAX_REPLY_BYTES: Final = 32 * 1024 * 1024
 
 
@@ -29,6 +31,7 @@ class HookRequest(msgspec.Struct, frozen=True):
         parent: the process that started the client.
         closed: the event has to be denied if plugins cannot be asked.
         size: bytes of the body.
+        shortened: the client has emptied its long strings.
     """
 
     version: int
@@ -37,6 +40,7 @@ class HookRequest(msgspec.Struct, frozen=True):
     parent: int = 0
     closed: bool = False
     size: int = 0
+    shortened: bool = False
 
 
 def read_head(line: bytes) -> HookRequest | None:
@@ -46,12 +50,13 @@ def read_head(line: bytes) -> HookRequest | None:
         return None
     if int(words[1]) != VERSION:
         return HookRequest(int(words[1]))
-    if len(words) != 7 or not _is_number(words[4]) or not _is_number(words[6]):
+    shortened = words[7:] == ["shortened"]
+    if len(words) != 7 + shortened or not _is_number(words[4]) or not _is_number(words[6]):
         return None
     if words[5] not in ("closed", "open") or int(words[6]) > MAX_STDIN_BYTES:
         return None
     return HookRequest(
-        VERSION, words[2], words[3], int(words[4]), words[5] == "closed", int(words[6])
+        VERSION, words[2], words[3], int(words[4]), words[5] == "closed", int(words[6]), shortened
     )
 
 

@@ -58,6 +58,9 @@ Serve = Callable[[HookRequest, HookPayload | None, trio.socket.SocketType], Awai
 class Service:
     """Takes the requests.
 
+    The task that has accepted a client serves it, while another waits for the next one: to hand
+    each over would cost a pass of the event loop.
+
     Args:
         listener: bound and listening.
         answer: answers one.
@@ -80,48 +83,53 @@ class Service:
         self._room = trio.CapacityLimiter(MOST_AT_ONCE)
         self._serving = 0
         self._large = trio.CapacityLimiter(MOST_LARGE)
-        self._taking = trio.CancelScope()
 
     async def run(self) -> None:
         """Take requests until cancelled."""
-        async with trio.open_nursery() as nursery:
-            with self._taking:
-                await self._accept(nursery)
+        with self._listener:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._take, nursery)
 
     def close(self) -> None:
         """Take no more; what is under way goes on."""
-        self._taking.cancel()
+        trio.lowlevel.notify_closing(self._listener)
+        self._listener.close()
 
-    async def _accept(self, nursery: trio.Nursery) -> None:
-        with self._listener:
-            while True:
-                token = object()
-                try:
-                    self._room.acquire_on_behalf_of_nowait(token)
-                except trio.WouldBlock:
-                    await self._room.acquire_on_behalf_of(token)
-                try:
-                    peer, _ = await _when_ready(self._listener, self._listener.accept)
-                except OSError as error:
-                    # no descriptors, or the peer has gone already
-                    self._room.release_on_behalf_of(token)
-                    _log.warning("a client could not be taken: %s", error)
-                    await trio.sleep(0.05)
-                    continue
-                peer.setblocking(False)
-                nursery.start_soon(self._take, peer, token)
-
-    async def _take(self, peer: socket.socket, token: object) -> None:
-        asked: tuple[HookRequest, HookPayload | None] | None = None
-        with peer:
+    async def _take(self, nursery: trio.Nursery) -> None:
+        """Serve the next client."""
+        async with self._room:
+            peer = await self._accepted()
+            if peer is None:
+                return
+            nursery.start_soon(self._take, nursery)
+            asked: tuple[HookRequest, HookPayload | None] | None = None
             try:
                 asked = await self._serve(peer)
             except OSError as error:
                 _log.info("a client went away: %s", error)
             finally:
-                self._room.release_on_behalf_of(token)
-            if asked is not None:
+                if asked is None:
+                    peer.close()
+        if asked is not None:
+            with peer:
                 await self._serve_tools(*asked, peer)
+
+    async def _accepted(self) -> socket.socket | None:
+        """The next client; None once no more are taken."""
+        while self._listener.fileno() != -1:
+            try:
+                await trio.lowlevel.wait_readable(self._listener)
+                peer, _ = self._listener.accept()
+                peer.setblocking(False)
+                return peer
+            except (BlockingIOError, trio.ClosedResourceError):
+                pass
+            except OSError as error:
+                if self._listener.fileno() != -1:
+                    # no descriptors, or the peer has gone already
+                    _log.warning("a client could not be taken: %s", error)
+                    await trio.sleep(0.05)
+        return None
 
     async def _serve_tools(
         self, request: HookRequest, payload: HookPayload | None, peer: socket.socket
@@ -142,9 +150,7 @@ class Service:
         if not is_same_user(peer):
             _log.warning("a process of another user was turned away")
             return None
-        read: tuple[HookRequest, bytes] | None = None
-        with trio.move_on_after(_READ_S):
-            read = await _read_head(peer)
+        read = await _read_head(peer)
         if read is None:
             return None
         request, begun = read
@@ -153,26 +159,23 @@ class Service:
             return None
         payload: HookPayload | None = None
         async with self._large if request.size > _LARGE_BYTES else nullcontext():
-            body: bytes | None = None
-            with trio.move_on_after(_READ_S):
-                body = await _read_body(peer, begun, request.size)
+            body = await _read_body(peer, begun, request.size)
             del begun, read
             if body is None:
                 return None
             with suppress(NoJson):
-                payload = await read_payload(body)
+                payload = await read_payload(body, shortened=request.shortened)
             del body
         if request.event == EVENT:
             return request, payload
         answered = await self._answer(request, payload)
         if answered is None:
             return None
-        reply = reply_bytes(answered.reply)
+        view, until_s = memoryview(reply_bytes(answered.reply)), trio.current_time() + _WRITE_S
         try:
-            with trio.move_on_after(_WRITE_S):
-                view = memoryview(reply)
-                while view:
-                    view = view[await _when_ready(peer, partial(peer.send, view), writes=True) :]
+            while view:
+                sent = await _when_ready(peer, partial(peer.send, view), until_s, writes=True)
+                view = view[sent:]
         finally:
             # also if the agent has ended its hook meanwhile: what it has told has happened
             if answered.then is not None:
@@ -180,22 +183,30 @@ class Service:
         return None
 
 
-async def _when_ready(peer: socket.socket, do: Callable[[], T], *, writes: bool = False) -> T:
-    """Do it; wait before that if it would block."""
+async def _when_ready(
+    peer: socket.socket, do: Callable[[], T], until_s: float, *, writes: bool = False
+) -> T:
+    """Do it; wait before that if it would block.
+
+    Raises:
+        TimeoutError: it would block until `until_s`, of trio's clock.
+    """
     while True:
         try:
             return do()
         except BlockingIOError:
             pass
-        if writes:
-            await trio.lowlevel.wait_writable(peer)
-        else:
-            await trio.lowlevel.wait_readable(peer)
+        # only here: most requests come in one piece, and a scope is not for nothing
+        with trio.move_on_at(until_s):
+            await (trio.lowlevel.wait_writable if writes else trio.lowlevel.wait_readable)(peer)
+            continue
+        raise TimeoutError("it neither says nor takes anything")
 
 
 async def _read_head(peer: socket.socket) -> tuple[HookRequest, bytes] | None:
     """The request, and what came of its body with it; None if it is none."""
-    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK))
+    until_s = trio.current_time() + _READ_S
+    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK), until_s)
     data = bytearray()
     while b"\n" not in data:
         if len(data) > MAX_HEAD_BYTES or not (piece := await receive()):
@@ -214,7 +225,8 @@ async def _read_head(peer: socket.socket) -> tuple[HookRequest, bytes] | None:
 
 async def _read_body(peer: socket.socket, begun: bytes, size: int) -> bytes | None:
     """The whole body; None if it is not all there."""
-    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK))
+    until_s = trio.current_time() + _READ_S
+    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK), until_s)
     pieces, left = [begun], size - len(begun)
     while left > 0 and (piece := await receive()):
         pieces.append(piece)
