@@ -16,7 +16,7 @@ from .conftest import Install
 from .fake_agent import Agent, Said
 from .test_dialogues import bash, done
 
-QUOTES = '"\\' * 2_000_000
+QUOTES = '"\\' * 3_000_000
 WHY = "it has more than 8,388,608 bytes, and plugins are told of 1,048,576 at most"
 
 
