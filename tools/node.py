@@ -18,7 +18,7 @@ import msgspec
 from sliphook_sdk import protocol
 from sliphook_sdk.protocol import limits, match_fields, shapes, unmatchable_fields
 from sliphook_sdk.protocol.describe import example_of, field_docs
-from sliphook_sdk.protocol.reach import domain
+from sliphook_sdk.protocol.patterns.domains import values_of
 
 _MADE: Final = "// Made from the definition of the protocol by `make generate`; edit that instead."
 
@@ -180,22 +180,23 @@ def _entry(entry: protocol.Entry) -> dict[str, Any]:
         "attempts": entry.attempts,
         "heavy": entry.heavy,
         "subagents": entry.subagents,
-        "strings": {field: _domain(entry, field) for field in match_fields(entry)},
+        "strings": {field: _values(entry, field) for field in match_fields(entry)},
         "unmatchable": unmatchable_fields(entry),
     }
 
 
-def _domain(entry: protocol.Entry, field: str) -> dict[str, Any]:
-    """What is known of the values of a string field, as `reach.js` reads it."""
-    values = domain(entry.payload, field)
-    known = {
-        "words": values.words,
-        "chars": values.chars,
-        "least": values.least or None,
-        "most": values.most,
-        "nullable": values.nullable or None,
+def _values(entry: protocol.Entry, field: str) -> dict[str, Any]:
+    """What is known of the values of a string field, as `domains.js` reads it."""
+    values = values_of(entry.payload, field)
+    domains = [
+        {name: value for name, value in domain._asdict().items() if value not in (None, 0, "", ())}
+        for domain in values.domains
+    ]
+    known = {"are": values.are, "nullable": values.nullable or None}
+    return {
+        "domains": domains,
+        **{name: value for name, value in known.items() if value is not None},
     }
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def _answer(entry: protocol.Entry) -> str:

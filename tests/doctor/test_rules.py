@@ -165,6 +165,8 @@ def test_where_a_plugin_may_not_send_model_calls() -> None:
             "origin is always one of agent, deployer, guard",
         ),
         ([{"event": "pre_tool_call", "match": {"origin": "deployer"}}], None),
+        # as docs/mcp.md has it
+        ([{"event": "pre_tool_call", "match": {"origin": "mcp:*"}}], None),
         ([{"event": "session_end", "match": {"reason": "e*"}}], None),
         ([{"event": "turn_start", "match": {"platform": "telegram"}}], None),
         (
@@ -196,6 +198,11 @@ def test_tools_that_may_still_come_are_not_missed() -> None:
     guard = installed("guard", {"event": "pre_tool_call", "match": {"tool_name": "later"}})
     assert len(told(rules.matches, guard)) == 1
     assert told(rules.matches, guard, installed("more", declares={"uses": ["tools"]})) == []
+
+
+def test_tools_of_other_agents_are_not_missed() -> None:
+    guard = installed("guard", {"event": "pre_tool_call", "match": {"tool_name": "Bash"}})
+    assert told(rules.matches, guard, other_agents=True) == []
 
 
 def test_events_that_are_never_fired() -> None:

@@ -8,15 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from sliphook_sdk.protocol import CATALOGUE
-from sliphook_sdk.protocol.reach import Claim, Order
+from sliphook_sdk.protocol.patterns.domains import why_never
+from sliphook_sdk.protocol.patterns.reach import Claim, Order
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "sdk" / "node"
 NODE = shutil.which("node")
+TOOL = CATALOGUE["pre_tool_call"]
 TSC = shutil.which("tsc")
 
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -145,19 +148,20 @@ def test_the_types_take_what_is_right_and_refuse_what_is_wrong(tmp_path: Path) -
 def test_it_finds_the_same_subscription_in_the_way_as_the_python_sdk(tmp_path: Path) -> None:
     random = Random(7)
 
-    def globs() -> list[str]:
-        texts = ["".join(random.choices("ab*?", k=random.randint(1, 3))) for _ in range(2)]
-        return texts[: random.randint(1, 2)]
+    def globs(field: str) -> list[str]:
+        texts = ["".join(random.choices("a-:*?", k=random.randint(1, 3))) for _ in range(9)]
+        fitting = [text for text in texts if why_never(TOOL, field, text) is None]
+        return fitting[: random.randint(1, 2)] or ["*"]
 
     def claim() -> Claim:
         fields = random.sample(["tool_name", "origin", "session_key"], random.randint(0, 2))
-        match = {field: globs() for field in fields}
+        match = {field: globs(field) for field in fields}
         if random.random() < 0.3:
             match["tool_kind"] = random.choice([["shell"], ["s*", "read"], ["*"]])
         return Claim(match, random.random() < 0.7)
 
     cases = [[claim() for _ in range(random.randint(1, 4))] for _ in range(500)]
-    expected = [Order(CATALOGUE["pre_tool_call"], case).in_the_way(len(case) - 1) for case in cases]
+    expected = [Order(TOOL, case).in_the_way(len(case) - 1) for case in cases]
     program = tmp_path / "reach.mjs"
     program.write_text(f"""\
 import {{ readFileSync }} from "node:fs";
@@ -165,10 +169,38 @@ import {{ inTheWay }} from {json.dumps(str(SDK / "src" / "reach.js"))};
 const cases = JSON.parse(readFileSync(0, "utf8"));
 console.log(JSON.stringify(cases.map((claims) => inTheWay("pre_tool_call", claims) ?? null)));
 """)
-    given = json.dumps([[one._asdict() for one in case] for case in cases])
+    assert _run(program, [[one._asdict() for one in case] for case in cases]) == expected
+    assert {None, 0, 1, 2} <= {*expected}, "every kind of case is among them"
+
+
+@needs_node
+def test_it_says_the_same_of_patterns_that_fit_nothing_as_the_python_sdk(tmp_path: Path) -> None:
+    random = Random(7)
+    globs = ["".join(random.choices("aA-:*?", k=random.randint(0, 3))) for _ in range(300)]
+    globs += ["mcp", "agent", "x" * 65, "*" + "-" * 64, "x" * 1025, "*" + "x" * 1024, "\u00e9"]
+    fields = ["tool_name", "origin", "session_key", "tool_kind"]
+    cases = [(field, glob) for field in fields for glob in globs]
+    expected = [why_never(TOOL, field, glob) for field, glob in cases]
+    program = tmp_path / "domains.mjs"
+    program.write_text(f"""\
+import {{ readFileSync }} from "node:fs";
+import {{ whyNever }} from {json.dumps(str(SDK / "src" / "domains.js"))};
+const cases = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(cases.map((one) => whyNever("pre_tool_call", ...one) ?? null)));
+""")
+    # a character is quoted by each language in its own way
+    assert [why and why.replace('"', "'") for why in _run(program, cases)] == expected
+    assert len({*expected}) > 6
+
+
+def _run(program: Path, given: Any) -> Any:
     assert NODE is not None
     done = subprocess.run(
-        [NODE, str(program)], input=given, capture_output=True, text=True, timeout=120, check=True
+        [NODE, str(program)],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
-    assert json.loads(done.stdout) == expected
-    assert {None, 0, 1, 2} <= {*expected}, "every kind of case is among them"
+    return json.loads(done.stdout)

@@ -8,55 +8,60 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook_sdk.protocol import CATALOGUE, Globs
-from sliphook_sdk.protocol.reach import (
-    Claim,
-    Order,
-    TooManySteps,
-    domain,
-    why_never,
-)
+from sliphook_sdk.protocol import CATALOGUE, Entry, Globs, match_fields
+from sliphook_sdk.protocol.patterns.domains import Domain, values_of, why_never
+from sliphook_sdk.protocol.patterns.reach import Claim, Order, TooManySteps
 
 TOOL = CATALOGUE["pre_tool_call"]
 PROMPT = CATALOGUE["user_prompt_submit"]
-LETTERS = "abq"
-LONGEST = 5
+LETTERS = "a-:q"
+LONGEST = 4
 ALL: dict[str, list[str]] = {}
-
-globs = st.lists(st.text("ab*?", min_size=1, max_size=3), min_size=1, max_size=2)
-claims = st.builds(
-    Claim,
-    st.dictionaries(st.sampled_from(["tool_name", "origin", "session_key"]), globs, max_size=2),
-    st.booleans(),
-)
+FIELDS = ("tool_name", "origin", "session_key", "submitted_by")
 
 
-def texts(least: int) -> list[str]:
-    return [
-        "".join(letters)
-        for length in range(least, LONGEST + 1)
-        for letters in product(LETTERS, repeat=length)
-    ]
+def globs(entry: Entry, field: str) -> st.SearchStrategy[list[str]]:
+    pattern = st.text("a-:*?", min_size=1, max_size=3)
+    fitting = pattern.filter(lambda glob: why_never(entry, field, glob) is None)
+    return st.lists(fitting, min_size=1, max_size=2)
 
 
-def matching(field: str, claim: Claim, nullable: bool, least: int) -> set[str | None]:
-    values: set[str | None] = {*texts(least)} | ({None} if nullable else set())
+def claims(entry: Entry) -> st.SearchStrategy[list[Claim]]:
+    fields = [field for field in FIELDS if field in match_fields(entry)]
+    match = st.fixed_dictionaries(
+        {}, optional={field: globs(entry, field) for field in fields}
+    ).filter(lambda match: len(match) <= 2)
+    return st.lists(st.builds(Claim, match, st.booleans()), min_size=1, max_size=4)
+
+
+TEXTS = [
+    "".join(letters) for length in range(LONGEST + 1) for letters in product(LETTERS, repeat=length)
+]
+
+
+def matching(entry: Entry, field: str, claim: Claim) -> set[str | None]:
+    values = values_of(entry.payload, field)
+    texts = {text for text in TEXTS if any(domain.has(text) for domain in values.domains)}
     if field not in claim.match:
-        return values
-    fits = Globs(claim.match[field]).fits
-    return {value for value in values if value is not None and fits(value)}
+        return {*texts, None} if values.nullable else {*texts}
+    return {*filter(Globs(claim.match[field]).fits, texts)}
 
 
-@given(st.lists(claims, min_size=1, max_size=4))
-def test_it_agrees_with_trying_every_small_payload(found: list[Claim]) -> None:
+@pytest.mark.parametrize("entry", [TOOL, PROMPT])
+@given(data=st.data())
+def test_it_agrees_with_trying_every_small_payload(entry: Entry, data: st.DataObject) -> None:
+    found = data.draw(claims(entry))
     *earlier, claim = found
-    fields = {"tool_name": (False, 1), "origin": (False, 0), "session_key": (True, 0)}
-    sets = {field: [matching(field, one, *how) for one in found] for field, how in fields.items()}
+    sets = {
+        field: [matching(entry, field, one) for one in found]
+        for field in FIELDS
+        if field in match_fields(entry)
+    }
     reached = any(
         _chosen(found, sets, child) for child in ((False, True) if claim.subagents else (False,))
     )
 
-    by = Order(TOOL, found, 10**9).in_the_way(len(earlier))
+    by = Order(entry, found, 10**9).in_the_way(len(earlier))
 
     assert (by is None) == reached
     if by is not None:
@@ -96,6 +101,12 @@ def _chosen(found: list[Claim], sets: dict[str, list[set[str | None]]], child: b
         # one field can be evaded, so the other does not matter
         ([{"tool_name": ["*"], "origin": ["agent"]}], {"tool_name": ["shell"]}, None),
         ([{"tool_name": ["*"], "origin": ["agent"]}], {"origin": ["agent"]}, 0),
+        # no origin is empty, or has a capital letter and no colon
+        ([{"origin": ["?*"]}], ALL, 0),
+        ([{"origin": ["*:*"]}], {"origin": ["A*"]}, 0),
+        ([{"origin": ["*:*"]}], {"origin": ["a*"]}, None),
+        ([{"origin": ["agent", "mcp:*"]}], {"origin": ["agent", "*"]}, None),
+        ([{"session_key": ["?*"]}], {"session_key": ["*"]}, None),
     ],
 )
 def test_which_one_stands_in_the_way(
@@ -111,7 +122,8 @@ def test_one_that_hears_child_agents_is_chosen_for_those() -> None:
 
 
 def test_the_words_of_a_field_are_known() -> None:
-    words = domain(PROMPT.payload, "source").words
+    (domain,) = values_of(PROMPT.payload, "source").domains
+    words = domain.words
     assert words is not None
     claims = [Claim({"source": [word]}, True) for word in words]
     assert Order(PROMPT, [*claims, Claim({}, True)]).in_the_way(len(words)) == 0
@@ -122,7 +134,7 @@ def test_names_of_tools_have_an_end() -> None:
     # a name of 65 characters would be chosen
     found = [Claim({"tool_name": ["?" * n for n in range(1, 65)]}, True), Claim({}, True)]
     assert Order(TOOL, found, 10**6).in_the_way(1) == 0
-    found = [Claim({"origin": ["?" * n for n in range(65)]}, True), Claim({}, True)]
+    found = [Claim({"origin": ["?" * n for n in range(1, 65)]}, True), Claim({}, True)]
     assert Order(TOOL, found, 10**6).in_the_way(1) is None
 
 
@@ -145,7 +157,76 @@ def test_a_pattern_that_no_name_of_a_tool_has_fits_nothing(pattern: str) -> None
 @pytest.mark.parametrize("pattern", ["shell", "Shell", "*", "?", "*_*-9", "x" * 64, "?" * 64])
 def test_other_patterns_may_fit(pattern: str) -> None:
     assert why_never(TOOL, "tool_name", pattern) is None
-    assert why_never(TOOL, "origin", "say|weather") is None
+    assert why_never(TOOL, "session_key", "say|weather") is None
+
+
+@pytest.mark.parametrize(
+    ("field", "pattern", "fits"),
+    [
+        ("origin", "agent", True),
+        ("origin", "github", True),
+        ("origin", "mcp:*", True),
+        ("origin", "mcp?github", True),
+        ("origin", "A*", True),
+        ("origin", "-?", True),
+        ("origin", "?" * 65, True),
+        ("origin", "mcp", False),
+        ("origin", "Agent", False),
+        ("origin", "my plugin", False),
+        ("origin", "_x", False),
+        ("origin", "x" * 65, False),
+        ("origin", "", False),
+        ("origin", "*" + "A" * 1024, False),
+        ("submitted_by", "remind", True),
+        ("submitted_by", "*-x", True),
+        ("submitted_by", "*" + "x" * 64, True),
+        ("submitted_by", "*" + "-" * 64, False),
+        ("submitted_by", "Remind*", False),
+        ("submitted_by", "user", False),
+        ("submitted_by", "-*", False),
+        ("session_key", "x" * 1024, True),
+        ("session_key", "*" + "x" * 1024, True),
+        ("session_key", "", True),
+        ("session_key", "x" * 1025, False),
+        ("session_key", "?" * 1024 + "*x", False),
+    ],
+)
+def test_a_pattern_that_no_value_of_a_field_has_fits_nothing(
+    field: str, pattern: str, fits: bool
+) -> None:
+    entry = TOOL if field == "origin" else PROMPT
+    assert (why_never(entry, field, pattern) is None) == fits
+
+
+def test_it_is_said_what_the_values_of_a_field_are() -> None:
+    assert why_never(TOOL, "origin", "mcp") == (
+        "can fit nothing: origin is agent, the name of a plugin, or a text with a colon, such as"
+        " mcp:github; mcp:* fits all that are of MCP servers"
+    )
+    assert why_never(PROMPT, "submitted_by", "Remind") == (
+        "can fit nothing: submitted_by is the name of a plugin, [a-z0-9][a-z0-9_-]{0,63}"
+    )
+    assert why_never(PROMPT, "session_key", "x" * 1025) == (
+        "has more than 1,024 characters; a value that is longer fits every pattern"
+    )
+
+
+short = st.builds(
+    Domain,
+    words=st.none(),
+    chars=st.sampled_from([None, "a-", "a-:q"]),
+    first=st.sampled_from([None, "a"]),
+    least=st.just(1),
+    most=st.integers(2, 4),
+    holds=st.sampled_from(["", ":"]),
+    never=st.sampled_from([(), ("-",)]),
+).filter(lambda domain: not domain.holds or (domain.first, domain.chars) == (None, None))
+
+
+@given(short, st.text("a-:*?", max_size=6))
+def test_whether_a_pattern_fits_agrees_with_trying_every_value(domain: Domain, glob: str) -> None:
+    values = [text for text in TEXTS if domain.has(text)]
+    assert domain.fits(glob) == any(map(Globs([glob]).fits, values))
 
 
 def test_a_word_that_the_field_never_has_fits_nothing() -> None:

@@ -286,12 +286,9 @@ class Child:
         self._drained.set()
 
     def _say(self, lines: Sequence[tuple[str, str]]) -> None:
-        for _, line in lines:
-            self._note_words(line)
-        if self._watched is None:
-            return
         for level, line in lines:
-            if level == "stderr":
+            self._note_words(line)
+            if self._watched is not None and level == "stderr":
                 self._watched.recorder.life("stderr", body=line.encode())
 
     async def _read(self) -> None:

@@ -15,7 +15,7 @@ from sliphook.wire import envelope
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
 from sliphook_sdk.protocol.describe import example_of, example_to_send
-from sliphook_sdk.protocol.reach import domain
+from sliphook_sdk.protocol.patterns.domains import values_of
 
 MISLEADING = (
     'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600'
@@ -90,13 +90,14 @@ def sample_for(route: Route) -> Payload:
     # The host sets heavy fields to null, too, unless the subscription includes them.
     fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
     for pattern in route.patterns:
-        words = domain(route.entry.payload, pattern.field).words
+        domains = values_of(route.entry.payload, pattern.field).domains
+        words = (word for domain in domains for word in domain.words or ())
         # the shortest text that fits, but none is no name of a tool
         texts = (
             glob.replace("*", "").replace("?", "x") or "x" * ("*" in glob)
             for glob in sorted(pattern.texts)
         )
-        fields[pattern.field] = next(filter(pattern.globs.fits, words or texts))
+        fields[pattern.field] = next(filter(pattern.globs.fits, (*words, *texts)))
     return sample(route.entry.payload, **fields)
 
 

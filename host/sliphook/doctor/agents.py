@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from sliphook.adapters.attachments.examine import attachments
+from sliphook.adapters.attachments.records import remembered
 from sliphook.quoting import quote
 
 from .finding import Finding, Scene
@@ -21,6 +22,11 @@ _PLUGINS: Final = re.compile(r"(?m)^plugins:[ \t]*\n((?:[ \t-].*\n?)*)")
 """The section of Hermes's config.yaml, without remarks and empty lines."""
 _ENABLED: Final = re.compile(r"(?m)^[ \t]+enabled:[ \t]*(\[[^\]]*\]|(?:\n[ \t]*-.*)*)")
 """Its list, in one line or in several."""
+
+
+def others(environ: Mapping[str, str]) -> bool:
+    """Whether plugins run in other agents than Sliphook's own."""
+    return bool(remembered()) or (_bridged(environ) and _is_enabled(_home(environ)))
 
 
 def attached(scene: Scene) -> Iterator[Finding]:
@@ -37,17 +43,17 @@ def attached(scene: Scene) -> Iterator[Finding]:
 
 def hermes(scene: Scene) -> Iterator[Finding]:
     """Whether there is a Hermes Agent, and whether the bridge is in it and switched on."""
-    home = Path(scene.environ.get("HERMES_HOME") or Path.home() / ".hermes")
+    home = _home(scene.environ)
     here = importlib.util.find_spec("hermes_cli") is not None
     command = shutil.which("hermes", path=scene.environ.get("PATH", ""))
     if not (here or command or (home / "config.yaml").is_file()):
         return
-    if not here and not (home / "plugins" / "sliphook").is_dir():
+    if not _bridged(scene.environ):
         yield _note(
             "there is a Hermes, and no bridge in its environment or in its folder",
             "pip install 'sliphook[hermes]' in the environment of Hermes (docs/hermes.md)",
         )
-    elif not _is_enabled(home / "config.yaml"):
+    elif not _is_enabled(home):
         yield _note(
             "there is a Hermes with the bridge, which is not switched on",
             "hermes plugins enable sliphook --no-allow-tool-override",
@@ -57,9 +63,18 @@ def hermes(scene: Scene) -> Iterator[Finding]:
         yield Finding(area="agents", level="ok", about="hermes", what=what)
 
 
-def _is_enabled(config: Path) -> bool:
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HERMES_HOME") or Path.home() / ".hermes")
+
+
+def _bridged(environ: Mapping[str, str]) -> bool:
+    here = importlib.util.find_spec("hermes_cli") is not None
+    return here or (_home(environ) / "plugins" / "sliphook").is_dir()
+
+
+def _is_enabled(home: Path) -> bool:
     try:
-        text = config.read_text(encoding="utf-8")
+        text = (home / "config.yaml").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
     sections = _PLUGINS.findall(_IGNORED.sub("", _IGNORED.sub("", text)))

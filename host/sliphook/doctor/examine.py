@@ -54,6 +54,7 @@ async def examine(
         broken=tuple(one for one in read if isinstance(one, Broken)),
         settings=settings,
         agent_tools=frozenset(agent_tools),
+        other_agents=await trio.to_thread.run_sync(agents.others, os.environ),
         environ=os.environ,
     )
     about_the_machine: list[Finding] = []

@@ -60,6 +60,7 @@ class Scene:
         settings: the user's settings.
         started: the start of each enabled plugin, by its name.
         agent_tools: the names of the agent's own tools.
+        other_agents: plugins run in other agents too, whose tools are not known.
         environ: has the values of granted variables.
     """
 
@@ -68,6 +69,7 @@ class Scene:
     settings: Settings = field(default_factory=Settings)
     started: Mapping[str, Started] = field(default_factory=dict[str, Started])
     agent_tools: frozenset[str] = frozenset()
+    other_agents: bool = False
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def enabled(self) -> Iterable[tuple[Registered, ReadManifest]]:

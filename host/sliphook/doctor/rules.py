@@ -18,7 +18,8 @@ from sliphook.registry.settings_schema import unknown_setting
 from sliphook.schemas import PROVIDERS, why_tool_is_refused
 from sliphook.settings import for_nobody, with_settings
 from sliphook_sdk.protocol import CATALOGUE, NAME_PATTERNS
-from sliphook_sdk.protocol.reach import TooManySteps
+from sliphook_sdk.protocol.patterns.domains import Domain
+from sliphook_sdk.protocol.patterns.reach import TooManySteps
 
 from .finding import Finding, Level, Rule, Scene
 
@@ -154,7 +155,7 @@ def matches(scene: Scene) -> Iterator[Finding]:
         ),
         "origin": {"agent", *(plugin.name for plugin, _ in scene.enabled())},
     }
-    if any("tools" in manifest.uses for manifest in plugins):
+    if scene.other_agents or any("tools" in manifest.uses for manifest in plugins):
         del known["tool_name"]  # such a plugin may add tools later
     for plugin, manifest in scene.enabled():
         for routes in manifest.routes.values():
@@ -174,10 +175,15 @@ def _why_never(route: Route, known: Mapping[str, Set[str]]) -> str | None:
     for pattern in route.patterns:
         values = known.get(pattern.field)
         if values is not None and not any(pattern.globs.fits(value) for value in values):
+            if pattern.field == "origin" and any(map(_ELSEWHERE.fits, pattern.texts)):
+                continue  # an agent has tools from there, such as mcp:github
             if pattern.field == "tool_name":
                 return "neither this agent nor a plugin has a tool of that name"
             return f"{pattern.field} is always one of {', '.join(sorted(values))}"
     return None
+
+
+_ELSEWHERE: Final = Domain(holds=":")
 
 
 def _covered_by(routes: tuple[Route, ...]) -> dict[int, int]:

@@ -41,7 +41,7 @@ from sliphook_sdk.protocol.limits import (
     MAX_VARIABLES,
     PROTOCOL_VERSIONS,
 )
-from sliphook_sdk.protocol.reach import why_never
+from sliphook_sdk.protocol.patterns.domains import why_never
 
 from .checks import ManifestError, check_name, check_timeout, refuse_doubles
 from .model_servers import why_no_server

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from sliphook_sdk.protocol import NULL_FITS, Entry, Globs, Kind, OnFailure, Payload
-from sliphook_sdk.protocol.reach import Claim, Order, TooManySteps
+from sliphook_sdk.protocol.patterns.reach import Claim, Order, TooManySteps
 
 from .checks import ManifestError
 

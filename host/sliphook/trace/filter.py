@@ -10,7 +10,7 @@ from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CATALOGUE, nearest
-from sliphook_sdk.protocol.globs import Globs
+from sliphook_sdk.protocol.patterns.globs import Globs
 
 from .bodies import OUTCOME_BODY
 from .record import TraceRecord

@@ -1,27 +1,9 @@
 // Whether a subscription can be chosen at all, or stands behind another for ever.
-// The same rules as `sliphook_sdk/protocol/reach.py`; a test holds both equal.
+// The same rules as `sliphook_sdk/protocol/patterns/reach.py`; a test holds both equal.
 
+import { has, mostOf } from "./domains.js";
 import { fitsAny } from "./matching.js";
 import { CATALOGUE, LIMITS } from "./protocol.js";
-
-/** Why no value of a field can fit a pattern, as words after "which"; undefined if one can. */
-export function whyNever(name, field, glob) {
-  const { words, chars, least = 0, most = Infinity } = CATALOGUE[name].strings[field];
-  if (words !== undefined)
-    return words.some((word) => fitsAny([[...glob]], word))
-      ? undefined
-      : `can fit nothing: ${field} is one of ${words.join(", ")}`;
-  const text = [...glob.replaceAll("*", "")];
-  const odd = chars && text.find((char) => char !== "?" && !chars.includes(char));
-  if (odd)
-    return (
-      `can fit no name of a tool, which has no ${JSON.stringify(odd)}; ` +
-      "patterns know `*` and `?` alone, and several of them are a list"
-    );
-  if ((glob === "" && least > 0) || text.length > most)
-    return `can fit no name of a tool, which has ${least} to ${most} characters`;
-  return undefined;
-}
 
 /**
  * Which of some claims to one hook keeps the last of them from ever being chosen: its place, or
@@ -81,36 +63,53 @@ class Budget {
 }
 
 /** For values that fit `own`: which of the other sets of patterns fit too; the least such sets. */
-function fittingSets(values, own, sets, named, budget) {
-  const mine = own.map((glob) => [...glob]);
+function fittingSets({ domains }, own, sets, named, budget) {
+  return least(
+    domains.flatMap((domain) => fittingIn(domain, own, sets, named, budget)),
+    budget,
+  );
+}
+
+function fittingIn(domain, own, sets, named, budget) {
   const theirs = sets.map((globs) => globs.map((glob) => [...glob]));
   const fit = (value) => {
     budget.spend(1 + sets.length);
     return new Set(named.filter((_, place) => fitsAny(theirs[place], value)));
   };
-  if (values.words !== undefined)
-    return least(values.words.filter((word) => fitsAny(mine, word)).map(fit), budget);
+  if (domain.words !== undefined) {
+    const mine = own.map((glob) => [...glob]);
+    return domain.words.filter((word) => fitsAny(mine, word)).map(fit);
+  }
+  const held = domain.holds === undefined ? own : own.flatMap((glob) => holding(domain.holds, glob));
   // usually the plainest values show it
-  for (const glob of own) {
+  for (const glob of held) {
     for (const text of ["", "q"]) {
       const value = glob.replaceAll("*", text).replaceAll("?", "q");
-      const { length } = [...value];
-      const possible = length >= (values.least ?? 0) && length <= (values.most ?? Infinity);
-      if (possible && fit(value).size === 0) return [new Set()];
+      if (has(domain, value) && fit(value).size === 0) return [new Set()];
     }
   }
-  return least([...walk(values, [own, ...sets], named, budget)], budget);
+  return [...walk(domain, [held, ...sets], named, budget)];
+}
+
+/** Patterns that fit what the given one fits, as far as it has that character. */
+function holding(char, glob) {
+  if (glob.includes(char)) return [glob];
+  const found = [];
+  for (let at = 0; at < glob.length; at++) {
+    const replaced = { "*": `*${char}*`, "?": char }[glob[at]];
+    if (replaced !== undefined) found.push(glob.slice(0, at) + replaced + glob.slice(at + 1));
+  }
+  return found;
 }
 
 /** Run the automata of all patterns side by side over all values. */
-function* walk(values, sets, named, budget) {
+function* walk({ chars, first, least: shortest = 0, most }, sets, named, budget) {
   const globs = sets.map((patterns) => patterns.map((glob) => [...glob]));
   const written = new Set(globs.flat(2));
   written.delete("*");
   written.delete("?");
-  const chars = [...written].filter((char) => !values.chars || values.chars.includes(char));
-  // stands for every character that no pattern names
-  if (!values.chars || chars.length < values.chars.length) chars.push(undefined);
+  const inside = among(written, chars);
+  const begins = first === undefined ? inside : among(written, first);
   const start = globs.map((patterns) =>
     settled(
       patterns.map((_, glob) => [glob, 0]),
@@ -121,17 +120,17 @@ function* walk(values, sets, named, budget) {
   let layer = new Map([[JSON.stringify(start), start]]);
   const seen = new Set();
   for (let length = 0; layer.size; length++) {
-    if (length >= (values.least ?? 0)) {
+    if (length >= shortest) {
       for (const [key, state] of layer) {
         seen.add(key);
         if (accepts(state[0], globs[0]))
           yield new Set(named.filter((_, place) => accepts(state[place + 1], globs[place + 1])));
       }
     }
-    if (length === values.most) return;
+    if (length === mostOf(most)) return;
     const following = new Map();
     for (const state of layer.values()) {
-      for (const char of chars) {
+      for (const char of length === 0 ? begins : inside) {
         const mine = moved(state[0], globs[0], char, budget);
         if (!mine.length) continue;
         const next = [
@@ -144,6 +143,12 @@ function* walk(values, sets, named, budget) {
     }
     layer = following;
   }
+}
+
+/** The characters to try, of some or of all; undefined is each that no pattern names. */
+function among(written, chars) {
+  const found = [...written].filter((char) => chars === undefined || chars.includes(char));
+  return found.length === chars?.length ? found : [...found, undefined];
 }
 
 /** Where the automaton of some patterns is after one more character. */

@@ -1,10 +1,10 @@
 // The author's functions, checked when they are registered. Errors begin with that file and line.
 
+import { whyNever } from "./domains.js";
 import { RegistrationError } from "./errors.js";
 import { matcher } from "./matching.js";
 import { hint } from "./nearest.js";
 import { CATALOGUE, LIMITS, NAME_PATTERNS, RESERVED_COMMANDS } from "./protocol.js";
-import { whyNever } from "./reach.js";
 
 const HOOK_OPTIONS = [
   "match",

@@ -10,7 +10,6 @@ from __future__ import annotations
 from .answers import Answer, Decision
 from .catalogue import CATALOGUE, REPLACEMENTS, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
-from .globs import NULL_FITS, Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
 from .manifest import (
     HEAVY_FIELDS,
     NAME_PATTERNS,
@@ -48,6 +47,14 @@ from .messages import (
     ToolsParams,
 )
 from .parts import Part, Resource
+from .patterns.globs import (
+    NULL_FITS,
+    Globs,
+    match_fields,
+    unmatchable_fields,
+    why_unmatchable,
+    words_of,
+)
 from .questions import (
     AnswerParams,
     AnswerResult,

@@ -26,7 +26,8 @@ from sliphook_sdk.protocol import (
     unmatchable_fields,
     why_unmatchable,
 )
-from sliphook_sdk.protocol.reach import Claim, why_never
+from sliphook_sdk.protocol.patterns.domains import why_never
+from sliphook_sdk.protocol.patterns.reach import Claim
 from sliphook_sdk.wire.values import fault_in
 
 from .answers import check_answer

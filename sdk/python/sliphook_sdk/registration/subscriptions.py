@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sliphook_sdk.protocol import Subscription
-from sliphook_sdk.protocol.reach import Order, TooManySteps
+from sliphook_sdk.protocol.patterns.reach import Order, TooManySteps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_arg
 
 import msgspec
 
-from .describe import is_matchable
-from .limits import MAX_MATCHED_CHARS
-from .shapes import Payload
+from sliphook_sdk.protocol.describe import is_matchable
+from sliphook_sdk.protocol.limits import MAX_MATCHED_CHARS
+from sliphook_sdk.protocol.shapes import Payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .catalogue import Entry
+    from sliphook_sdk.protocol.catalogue import Entry
 
 NULL_FITS: Final = frozenset({"tool_kind"})
 """The fields of which null fits every pattern; of all others it fits none.

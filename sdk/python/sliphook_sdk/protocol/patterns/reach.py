@@ -1,40 +1,26 @@
 """Pure: whether a subscription can be chosen at all, or stands behind another for ever.
 
 A plugin takes part in a fire once, by the first of its subscriptions that matches. So one that
-stands behind a wider one is never asked, and a pattern that no value can have asks for nothing.
-Both are found here by computation, not by comparing texts: the set of values of each field is
-known (`domain`), a `match` is a set of patterns for each field, and patterns are finite automata.
+stands behind a wider one is never asked. That is found here by computation, not by comparing texts:
+the values of each field are known (`domains`), a `match` is a set of patterns for each field, and
+patterns are finite automata.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    NamedTuple,
-    Optional,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Final, NamedTuple, Optional
 
-import msgspec
+from sliphook_sdk.protocol.limits import MAX_REACH_STEPS
 
-from .globs import NULL_FITS, Globs
-from .limits import MAX_REACH_STEPS
+from .domains import values_of
+from .globs import Globs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .catalogue import Entry
-    from .shapes import Payload
+    from sliphook_sdk.protocol.catalogue import Entry
 
-TOOL_NAME_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-MAX_TOOL_NAME_CHARS: Final = 64
+    from .domains import Domain, Values
 
 
 class TooManySteps(Exception):
@@ -53,62 +39,6 @@ class Claim(NamedTuple):
     subagents: bool
 
 
-class Domain(NamedTuple):
-    """The values that a string field of a payload can have.
-
-    Attributes:
-        words: all of them, or None if there are too many to list.
-        chars: the characters that they consist of; None is any character.
-        least: the least number of characters.
-        most: the largest number of characters, or None.
-        nullable: null is a value too, and no pattern fits it.
-    """
-
-    words: Optional[tuple[str, ...]]
-    chars: Optional[str]
-    least: int
-    most: Optional[int]
-    nullable: bool
-
-
-@cache
-def domain(payload: type[Payload], field: str) -> Domain:
-    """The values of a string field."""
-    infos = {info.encode_name: info for info in msgspec.structs.fields(payload)}
-    nullable, words = _type_of(infos[field].type)
-    nullable = nullable and field not in NULL_FITS  # there every word is harder to fit than null
-    if words is None and field == "tool_name":
-        return Domain(None, TOOL_NAME_CHARS, 1, MAX_TOOL_NAME_CHARS, nullable)
-    return Domain(words, None, 0, None, nullable)
-
-
-def why_never(entry: Entry, field: str, pattern: str) -> Optional[str]:
-    """Why no value of `field` can fit `pattern`, as words after "which"; None if one can.
-
-    Args:
-        entry: the hook or event.
-        field: one of its `match_fields`.
-        pattern: one pattern.
-    """
-    values = domain(entry.payload, field)
-    if values.words is not None:
-        fits = Globs([pattern]).fits
-        if any(map(fits, values.words)):
-            return None
-        return f"can fit nothing: {field} is one of {', '.join(values.words)}"
-    text = pattern.replace("*", "")
-    if values.chars is not None:
-        odd = next((char for char in text if char != "?" and char not in values.chars), None)
-        if odd is not None:
-            return (
-                f"can fit no name of a tool, which has no {odd!r}; "
-                "patterns know `*` and `?` alone, and several of them are a list"
-            )
-    if (not pattern and values.least) or (values.most is not None and len(text) > values.most):
-        return f"can fit no name of a tool, which has {values.least} to {values.most} characters"
-    return None
-
-
 class Order:
     """The subscriptions of one plugin to one entry, in the order in which they are looked at.
 
@@ -124,7 +54,7 @@ class Order:
         self._claims = claims
         self._budget = _Budget(max_steps)
         self._fields = {
-            field: _Field(domain(entry.payload, field), field, claims)
+            field: _Field(values_of(entry.payload, field), field, claims)
             for field in sorted({field for claim in claims for field in claim.match})
         }
 
@@ -175,7 +105,7 @@ class _Budget:
 class _Field:
     """What all claims say of one field."""
 
-    def __init__(self, values: Domain, name: str, claims: Sequence[Claim]) -> None:
+    def __init__(self, values: Values, name: str, claims: Sequence[Claim]) -> None:
         self.values = values
         self.name = name
         self._patterns = {
@@ -196,37 +126,45 @@ class _Field:
         self, own: Optional[Sequence[str]], named: frozenset[int], budget: _Budget
     ) -> set[frozenset[int]]:
         """For values that fit `own`: the sets of those of `named` that fit too; the least ones."""
+        mine = ["*"] if own is None else own
+        found: set[frozenset[int]] = set()
+        for values in self.values.domains:
+            found |= self._fitting_in(values, mine, named, budget)
+            if frozenset() in found:
+                return {frozenset()}
+        return _least(found, budget)
 
+    def _fitting_in(
+        self, values: Domain, own: Sequence[str], named: frozenset[int], budget: _Budget
+    ) -> set[frozenset[int]]:
         def fit(value: str) -> frozenset[int]:
             budget.spend(1 + len(self._wild))
             wild = (number for number, one in self._wild.items() if one.fits(value))
             return named.intersection([*self._exact.get(value, ()), *wild])
 
-        values = self.values
         if values.words is not None:
-            mine = Globs(["*"] if own is None else own)
-            return _least((fit(word) for word in values.words if mine.fits(word)), budget)
+            mine = Globs(own)
+            return {fit(word) for word in values.words if mine.fits(word)}
+        if values.holds:
+            own = list(_with(values.holds, own))
         # usually the plainest values show it
-        for pattern in ["*"] if own is None else own:
+        for pattern in own:
             for text in ("", "q"):
                 value = pattern.replace("*", text).replace("?", "q")
-                possible = values.least <= len(value) <= (values.most or len(value))
-                if possible and not fit(value):
+                if values.has(value) and not fit(value):
                     return {frozenset()}
         others = {number: self._patterns[number] for number in sorted(named)}
-        return _least(_walk(values, own, others, budget), budget)
+        return set(_walk(values, own, others, budget))
 
 
-def _type_of(annotation: Any) -> tuple[bool, Optional[tuple[str, ...]]]:
-    """Whether null is allowed, and the words of a Literal."""
-    if get_origin(annotation) is Annotated:
-        return _type_of(get_args(annotation)[0])
-    if get_origin(annotation) is Union:
-        kinds = [_type_of(arg) for arg in get_args(annotation) if arg is not type(None)]
-        words = [kind[1] for kind in kinds]
-        every = None if None in words else tuple(word for some in words for word in some or ())
-        return type(None) in get_args(annotation), every
-    return False, get_args(annotation) if get_origin(annotation) is Literal else None
+def _with(char: str, globs: Iterable[str]) -> Iterator[str]:
+    """Patterns that fit what the given ones fit, as far as it has that character."""
+    for glob in globs:
+        if char in glob:
+            yield glob
+        for at, one in enumerate(glob if char not in glob else ""):
+            if one in "*?":
+                yield f"{glob[:at]}{'*' + char + '*' if one == '*' else char}{glob[at + 1 :]}"
 
 
 _Spots = frozenset[tuple[int, int]]
@@ -236,17 +174,16 @@ _ANY: Final = "\0"
 
 def _walk(
     values: Domain,
-    own: Optional[Sequence[str]],
+    own: Sequence[str],
     others: Mapping[int, Sequence[str]],
     budget: _Budget,
 ) -> Iterator[frozenset[int]]:
     """Run the automata of all patterns side by side over all values; as `_Field.fitting`."""
     numbers = list(others)
-    sets = [["*"] if own is None else list(own), *others.values()]
+    sets = [own, *others.values()]
     named = {char for patterns in sets for glob in patterns for char in glob} - {"*", "?"}
-    chars = sorted(named if values.chars is None else named & set(values.chars))
-    if values.chars is None or len(chars) < len(values.chars):
-        chars.append(_ANY)
+    chars = _among(named, values.chars)
+    first = chars if values.first is None else _among(named, values.first)
     layer = {
         tuple(
             _settle({(g, 0) for g in range(len(patterns))}, patterns, budget) for patterns in sets
@@ -269,7 +206,7 @@ def _walk(
         length += 1
         following: set[tuple[_Spots, ...]] = set()
         for state in layer:
-            for char in chars:
+            for char in chars if length > 1 else first:
                 mine = _move(state[0], sets[0], char, budget)
                 if mine:
                     following.add(
@@ -282,6 +219,12 @@ def _walk(
                         )
                     )
         layer = following - seen
+
+
+def _among(named: set[str], chars: Optional[str]) -> list[str]:
+    """The characters to try, of some or of all."""
+    found = sorted(named if chars is None else named.intersection(chars))
+    return found if chars is not None and len(found) == len(chars) else [*found, _ANY]
 
 
 def _move(spots: _Spots, patterns: Sequence[str], char: str, budget: _Budget) -> _Spots:
