@@ -50,7 +50,7 @@ from .manifests import payload, read, refused_subscription, subscribe
     ],
 )
 def test_patterns(globs: str | list[str], name: str, matches: bool) -> None:
-    assert subscribe(match={"origin": globs}).matches(payload(origin=name)) is matches
+    assert subscribe(match={"platform": globs}).matches(payload(platform=name)) is matches
 
 
 def test_all_fields_must_match() -> None:
@@ -84,6 +84,17 @@ def test_a_kind_that_there_is_not_is_refused_by_name() -> None:
     assert refused_subscription("pre_llm_call", match={"tool_kind": "shell"}).endswith(
         "match names 'tool_kind', which is no string field of pre_llm_call; there are session_key,"
         " platform, user_id, cwd, provider, model"
+    )
+
+
+def test_an_origin_and_a_plugin_that_there_cannot_be_are_refused() -> None:
+    assert refused_subscription(match={"origin": ["agent", "mcp"]}).endswith(
+        "match.origin: the pattern 'mcp' can fit nothing: origin is agent, the name of a plugin, or a"
+        " text with a colon, such as mcp:github; mcp:* fits all that are of MCP servers"
+    )
+    assert refused_subscription("user_prompt_submit", match={"submitted_by": "Remind"}).endswith(
+        "the pattern 'Remind' can fit nothing: submitted_by is the name of a plugin,"
+        " [a-z0-9][a-z0-9_-]{0,63}"
     )
 
 
@@ -143,7 +154,7 @@ def test_patterns_match_as_in_the_shell_without_classes(globs: list[str], text: 
     def plainly(glob: str) -> bool:
         return fnmatchcase(text, glob.replace("[", "[[]"))
 
-    assert subscribe(match={"origin": globs}).matches(payload(origin=text)) is any(
+    assert subscribe(match={"platform": globs}).matches(payload(platform=text)) is any(
         map(plainly, globs)
     )
 
