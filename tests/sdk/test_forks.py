@@ -104,6 +104,26 @@ PLUGIN = """
             return "the one between"
         os.wait()
         return os.read(readable, 100).decode()
+
+    @plugin.tool
+    def child_of_a_child() -> str:
+        readable, writable = os.pipe()
+        if os.fork() == 0:
+            # every number that the plugin has, as a daemon does, and files of its own under them
+            os.closerange(3, writable)
+            own = [os.open("/dev/zero", os.O_RDONLY) for _ in range(3, writable)]
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            if os.fork() == 0:
+                still = [os.read(fd, 1) for fd in own if os.fstat(fd)] == [bytes(1)] * len(own)
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+                kept = signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+                os.write(writable, repr((still, sorted(mask), kept)).encode())
+                os._exit(0)
+            os.wait()
+            return "the one between"
+        os.close(writable)
+        os.wait()
+        return os.read(readable, 100).decode()
 """
 
 
@@ -196,6 +216,13 @@ def test_the_host_sees_the_end_of_a_plugin_that_leaves_a_daemon(child: Child) ->
     child.close_input()
     assert child.ended() == 0  # at the end of its output, which the daemon does not hold
     os.kill(daemon, signal.SIGKILL)
+
+
+def test_what_a_child_has_is_what_its_own_children_have(child: Child) -> None:
+    assert content(child, "child_of_a_child") == "(True, [], True)"
+    child.close_input()
+    assert child.ended() == 0
+    assert child.stderr() == ""
 
 
 ASYNC = """

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 _STATUS_BITS: Final = 0xFF
@@ -37,6 +38,23 @@ class OneProcess:
     ) -> None:
         if os.getpid() != self._pid:
             end_child(raised)
+
+
+def in_children(let_go: Callable[[], object]) -> None:
+    """Have each child that this process forks call a function, and none of their own children.
+
+    What it lets go is the plugin's. A child may open files under the same numbers, and hand those
+    on to its children.
+    """
+    has_let_go = False
+
+    def once() -> None:
+        nonlocal has_let_go
+        if not has_let_go:
+            has_let_go = True
+            let_go()
+
+    os.register_at_fork(after_in_child=once)
 
 
 def end_child(raised: BaseException | None = None) -> NoReturn:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from sliphook_sdk.errors import RpcError, describe
-from sliphook_sdk.forked import end_child, say
+from sliphook_sdk.forked import end_child, in_children, say
 from sliphook_sdk.process.exit import LINGER_S, end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import ErrorCode, limits
@@ -61,7 +61,7 @@ class AsyncEngine(Engine):
         self._ordered_run = False
         self._cleaning_up: asyncio.Future[None] | None = None
         self._event: Coroutine[Any, Any, None] | None = None
-        os.register_at_fork(after_in_child=self._abandon)
+        in_children(self._abandon)
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread."""

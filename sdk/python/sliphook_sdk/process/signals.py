@@ -7,6 +7,8 @@ import signal
 import threading
 from typing import Final
 
+from sliphook_sdk.forked import in_children
+
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -31,8 +33,9 @@ class Signals:
             number: signal.signal(number, lambda number, frame: None) for number in _ENDING
         }
         self._mask = threading.local()  # several threads may fork at the same time
+        in_children(self._give_back)
         os.register_at_fork(
-            before=self._hold, after_in_parent=self._release, after_in_child=self._give_back
+            before=self._hold, after_in_parent=self._release, after_in_child=self._release
         )
 
     def ending(self) -> bool:
@@ -56,4 +59,3 @@ class Signals:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         os.close(self.fd)
         os.close(self._wakeup)
-        self._release()

@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import partial
 from typing import IO, Any, cast
 
+from sliphook_sdk.forked import in_children
+
 _taken: dict[int, tuple[int, int]] = {}
 """The private descriptors, by the id of the process that has taken them: one at most."""
 
@@ -50,7 +52,7 @@ def take_over() -> tuple[int, int]:
     with suppress(Exception):
         cast("Any", sys.stdout).reconfigure(line_buffering=True)
     _taken[os.getpid()] = incoming, outgoing
-    os.register_at_fork(after_in_child=partial(_let_go, incoming, outgoing))
+    in_children(partial(_let_go, incoming, outgoing))
     return incoming, outgoing
 
 
