@@ -44,7 +44,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "sliphook_sdk": (
         ("protocol",),
-        ("errors", "framing", "forked"),
+        ("errors", "framing", "forked", "spin_wait"),
         ("wire",),
         ("command",),
         ("registration",),
@@ -85,7 +85,7 @@ IMPURE: Final = frozenset(
     }
 )
 
-SHARED: Final = ("protocol", "framing")
+SHARED: Final = ("protocol", "framing", "spin_wait")
 """What the host may import of the SDK."""
 
 PLUGINS: Final = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from sliphook import PluginHost
-from sliphook.transport.spin_wait import processors
+from sliphook_sdk.spin_wait import processors
 
 from .asking import opened
 from .measuring import PROC, Scale, children_cpu_s, measured, ratio, resident_kib

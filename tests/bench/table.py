@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from sliphook.transport.spin_wait import processors
+from sliphook_sdk.spin_wait import processors
 
 from .measuring import Contestant, Measured
 

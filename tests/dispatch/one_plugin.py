@@ -12,7 +12,7 @@ import trio
 from sliphook import Outcome, PluginHost, Turn
 from sliphook.testing import FakePlugin
 from sliphook.transport import reader
-from sliphook.transport.spin_wait import SpinWait
+from sliphook_sdk.spin_wait import SpinWait
 
 
 @pytest.fixture(params=["asleep", "awake"], autouse=True)

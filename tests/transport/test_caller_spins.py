@@ -18,7 +18,7 @@ from sliphook.testing import HANGS, FakePlugin
 from sliphook.transport import reader
 from sliphook.transport.call import Call
 from sliphook.transport.reader import PipeReader
-from sliphook.transport.spin_wait import SpinWait
+from sliphook_sdk.spin_wait import SpinWait
 
 PASSES = range(8)
 """When the disturbance comes: in so many passes a request is written, polled in vain, and read."""

@@ -32,6 +32,7 @@ from time import perf_counter
 import trio
 
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
+from sliphook_sdk.spin_wait import SPIN_S, SpinWait, processors
 
 from . import descriptors
 from .backpressure import Backpressure
@@ -40,7 +41,6 @@ from .deadlines import Deadlines, IdleTimer
 from .owner import ReaderOwner
 from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
-from .spin_wait import SPIN_S, SpinWait, processors
 
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
 MESSAGES_PER_PASS = 100  # then other tasks have their turn
@@ -76,7 +76,7 @@ class PipeReader:
         self._waiter: object | None = None  # what waits for the pipe: a call or this reader
         self._fault: Exception | None = None
         self._lull = IdleTimer(deadlines, LULL_S, lambda: self._move("lull over"))
-        self._spin = SpinWait(processors())
+        self._spin = SpinWait(SPIN_S, processors())
         self._backpressure = Backpressure()
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False

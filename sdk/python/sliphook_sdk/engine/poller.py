@@ -11,7 +11,10 @@ import os
 import select
 import threading
 from contextlib import suppress
+from time import perf_counter
 from typing import Final, Protocol
+
+from sliphook_sdk.spin_wait import PLUGIN_SPIN_S, SpinWait, processors
 
 _READ_BYTES: Final = 65536
 
@@ -45,6 +48,9 @@ class Poller(Protocol):
 class EpollPoller:
     """All threads sleep in one epoll, and the kernel wakes one of them for each event. Linux.
 
+    If the host's messages follow each other closely, the thread that has answered one stays awake
+    for the next (see `spin_wait`), and no other is woken. Whichever thread reads has the claim.
+
     Args:
         incoming: the descriptor to read from.
         signals: a descriptor that is readable when a signal has come; the poller does not read it.
@@ -61,9 +67,19 @@ class EpollPoller:
         self._epoll.register(signals, select.EPOLLIN)
         self._woken, self._wakes = _wakeup_pipe()
         self._epoll.register(self._woken, select.EPOLLIN)
+        self._look = select.poll()
+        self._look.register(incoming, select.POLLIN)
+        self._claim = threading.Lock()
+        self._spin = SpinWait(PLUGIN_SPIN_S, processors())
+        self._idle_since = perf_counter()
 
     def wait(self, timeout_s: float | None) -> bytes | None:
         """See `Poller`."""
+        self._idle_since = perf_counter()
+        if timeout_s is None and self._spin.pays:
+            data = self._read_awake()
+            if data is not None:
+                return data
         while True:
             # one event at most: what else is ready is for another idle thread
             ready = self._epoll.poll(timeout_s, 1)
@@ -71,21 +87,47 @@ class EpollPoller:
                 return None
             fd = ready[0][0]
             if fd == self._incoming:
-                return os.read(fd, _READ_BYTES)
-            if fd == self._woken:
-                try:
+                data = self._read()
+                if data is not None:
+                    return data
+            elif fd != self._woken:
+                return None
+            else:
+                with suppress(BlockingIOError):  # another thread has taken this wake-up
                     os.read(fd, 1)
-                except BlockingIOError:
-                    continue  # another thread has taken this wake-up
+                    return None
+
+    def _read_awake(self) -> bytes | None:
+        """Read what comes within `PLUGIN_SPIN_S`; None if nothing does, or if another thread reads."""
+        if not self._claim.acquire(blocking=False):
             return None
+        # the sleeping threads are not to be woken
+        self._epoll.modify(self._incoming, select.EPOLLONESHOT)
+        began = perf_counter()
+        while not self._look.poll(0) and perf_counter() - began < PLUGIN_SPIN_S:
+            os.sched_yield()  # to who needs the processor: another plugin, or the host
+        return self._read_claimed()
+
+    def _read(self) -> bytes | None:
+        """Read what has come; None if another thread has read it, or is about to."""
+        return self._read_claimed() if self._claim.acquire(blocking=False) else None
+
+    def _read_claimed(self) -> bytes | None:
+        self._spin.took(perf_counter() - self._idle_since)
+        if self._look.poll(0):
+            return os.read(self._incoming, _READ_BYTES)
+        self.rearm()
+        return None
 
     def rearm(self) -> None:
         """See `Poller`."""
+        # first: a thread that is woken and finds it claimed takes it that this will follow
+        self._claim.release()
         self._epoll.modify(self._incoming, select.EPOLLIN | select.EPOLLONESHOT)
 
     def close(self) -> None:
         """See `Poller`."""
-        # EPOLLONESHOT has disarmed the input already
+        # it is disarmed and stays claimed
 
     def wake(self) -> None:
         """See `Poller`."""

@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.transport.spin_wait import QUICK_ANSWERS, SPIN_S, SpinWait, processors
+from sliphook_sdk.spin_wait import (
+    PLUGIN_SPIN_S,
+    QUICK_ANSWERS,
+    SPIN_S,
+    SpinWait,
+    processors,
+)
 
 QUICK, SLOW = 0.0001, 0.001
 
 
 def after(*answers: float) -> SpinWait:
-    vigil = SpinWait(2)
+    vigil = SpinWait(SPIN_S, 2)
     for seconds in answers:
         vigil.took(seconds)
     return vigil
@@ -25,6 +31,7 @@ def test_what_it_can_cost() -> None:
     # half a millisecond is a tenth of the least that an agent's user could notice;
     # docs/performance.md says so
     assert SPIN_S == 0.0005
+    assert PLUGIN_SPIN_S == 0.0002
 
 
 @pytest.mark.parametrize(
@@ -46,7 +53,7 @@ def test_when_it_pays(answers: tuple[float, ...], pays: bool) -> None:
 
 
 def test_it_never_pays_where_the_plugin_needs_the_only_processor() -> None:
-    vigil = SpinWait(1)
+    vigil = SpinWait(SPIN_S, 1)
     for _ in range(100):
         vigil.took(QUICK)
     assert not vigil.pays
@@ -54,7 +61,7 @@ def test_it_never_pays_where_the_plugin_needs_the_only_processor() -> None:
 
 @given(st.lists(st.sampled_from([QUICK, SLOW]), max_size=200))
 def test_at_most_one_answer_in_nine_is_waited_for_awake_in_vain(answers: list[float]) -> None:
-    vigil = SpinWait(2)
+    vigil = SpinWait(SPIN_S, 2)
     in_vain: list[int] = []
     for number, seconds in enumerate(answers):
         if vigil.pays and seconds == SLOW:

@@ -1,0 +1,72 @@
+"""Whether one who waits for the other side's next message stays awake for it.
+
+A processor that has nothing to do falls asleep, and to wake it again takes longer than most answers
+do; its caches are cold then, so everything after that is slow too. So the host, if a plugin answers
+at once, looks for the answer at every pass of its event loop, in between the work of other tasks,
+instead of letting the loop sleep. A plugin does the same after its answer, if the next request came
+at once. Either does so for a moment at most, and only if that has paid lately: most hooks that come
+seconds apart, plugins that think for longer and machines with a single processor never get there.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Final
+
+SPIN_S: Final = 0.0005
+"""How long the host stays awake for an answer at most.
+
+A Python plugin on a sleepy virtual machine answers in half of it; what it costs is never more.
+"""
+
+PLUGIN_SPIN_S: Final = 0.0002
+"""How long a plugin stays awake for the next request at most.
+
+A host that has one at hand sends it in half of it. If several plugins are asked together, each
+waits longer for the next, and sleeps: the others need the processors.
+"""
+
+QUICK_ANSWERS: Final = 8
+"""After staying awake in vain: so many quick messages until it is tried again.
+
+So at most one wait in nine costs `spin_s` for nothing.
+"""
+
+
+class SpinWait:
+    """Counts the waits for one other side.
+
+    Args:
+        spin_s: how long one may stay awake.
+        processors: how many this process may use; the other side must run while this one is awake.
+    """
+
+    __slots__ = ("_possible", "_spin_s", "_wanted")
+
+    def __init__(self, spin_s: float, processors: int) -> None:
+        self._spin_s = spin_s
+        self._possible = processors > 1
+        # nothing is known of the other side yet: one quick message first
+        self._wanted = 1
+
+    @property
+    def pays(self) -> bool:
+        """The next message is worth staying awake for."""
+        return self._possible and not self._wanted
+
+    def took(self, seconds: float) -> None:
+        """A message has come, or is not waited for any more, after so long."""
+        if seconds > self._spin_s:
+            # only a spin in vain is costly: after a sleep one quick message is enough
+            self._wanted = QUICK_ANSWERS if self.pays else max(self._wanted, 1)
+        elif self._wanted:
+            self._wanted -= 1
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        with suppress(OSError):  # a sandbox may forbid to ask
+            return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
