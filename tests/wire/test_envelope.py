@@ -133,6 +133,25 @@ def test_a_result_may_be_null() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "id",
+    [b"0", b"1", b"42", b"999999999999999", b"1000000000000000", b"-1", b"01", b"1.0", b'"1"'],
+)
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\n\n", b" ", b",", b"}"])
+def test_the_most_frequent_reply_is_read_as_any_other(id: bytes, end: bytes) -> None:
+    body = b'{"jsonrpc":"2.0","id":%b,"result":null}%b' % (id, end)
+    # with a blank in front it takes the long way
+    assert read(body) == read(b" " + body)
+
+
+def read(body: bytes) -> object:
+    """The message, or why it is none."""
+    try:
+        return shown(envelope.decode(body))
+    except (InvalidMessage, NotJson) as error:
+        return type(error), str(error).partition(" (byte ")[0]
+
+
 def test_beside_an_error_a_null_result_is_absent() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}'
     assert shown(envelope.decode(body)) == ("Reply", 1, None, (1, "x", b"null"))

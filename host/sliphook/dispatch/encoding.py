@@ -117,9 +117,10 @@ def encode_params(
     if timeout_s is not None:
         changes["timeout_s"] = timeout_s
     shaped = msgspec.structs.replace(payload, **changes) if changes else payload
-    cut = [name for name in entry.heavy if getattr(shaped, name) is not None]
+    cut = [name for name in entry.heavy if getattr(shaped, name) is not None] if include else []
     # a conversation of 100 MB is not encoded to find out that it is too long
-    fits = sum(_chars_of(getattr(shaped, name)) for name in cut) < MAX_HOST_MESSAGE_BYTES
+    chars = sum(_chars_of(getattr(shaped, name)) for name in cut) if cut else 0
+    fits = chars < MAX_HOST_MESSAGE_BYTES
     body = envelope.encode(shaped) if fits else b""
     fits = fits and len(body) <= MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES
     # only a heavy field has values that nothing has looked at: what a model wrote, as it came

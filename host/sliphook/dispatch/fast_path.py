@@ -24,7 +24,8 @@ plugin at the same time, the reader's task reads for all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from sliphook.plugin.route import Route
 from sliphook.plugin.supervision import Plugin
@@ -41,7 +42,7 @@ from .policy import Result, merge_one
 from .waiting import PendingOutcome, result_of
 
 
-class AskedPlugin(NamedTuple):
+class AskedPlugin(msgspec.Struct, frozen=True):
     """Who is asked, by which subscription, over which connection."""
 
     subscriber: Subscriber
@@ -62,8 +63,8 @@ def asked_single(
     found = first_two(subscribers, payload)
     if not found:
         return ()
-    (subscriber, route), *more = found
-    if more or route.replaces or route.mode != "hook":
+    subscriber, route = found[0]
+    if len(found) > 1 or route.replaces or route.mode != "hook":
         return None
     plugin = plugins.get(subscriber.plugin)
     connection = plugin.connection if plugin is not None else None
@@ -95,20 +96,20 @@ class SingleFire(PendingOutcome):
     ) -> None:
         super().__init__(payload, record)
         self._entry = entry
-        self._asked = asked
+        self._asked = asked[0] if asked else None
         self._deadlines = deadlines
 
     def begin(self) -> None:
         """Ask the plugin; without one the outcome is known at once."""
-        if not self._asked:
+        if self._asked is None:
             self._finish(Outcome(payload=self._payload))
             return
-        ((subscriber, route, connection),) = self._asked
+        route, connection = self._asked.route, self._asked.connection
         try:
             params = encode_params(self._entry, self._payload, route.include, route.timeout_s)
         except PayloadTooLarge as error:
             result = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
-            self._finish(merge_one(self._entry, self._payload, subscriber, route, result))
+            self._finish(self._merged(self._asked, result))
             return
         # the call's timeout counts from here: the plugin must not pay for the encoding above
         payload = self._payload
@@ -120,7 +121,7 @@ class SingleFire(PendingOutcome):
             turn_id=payload.turn_id,
         )
         if self._record is not None:
-            call.traceparent = self._record.asked(subscriber.plugin)
+            call.traceparent = self._record.asked(self._asked.subscriber.plugin)
         if connection.ask(call, params):
             self._reading = connection
         if call.status is None:
@@ -133,10 +134,13 @@ class SingleFire(PendingOutcome):
             self._reading = None
 
     def _cancel_calls(self) -> None:
-        self._asked[0].connection.cancel(self._call)
+        if self._asked is not None:
+            self._asked.connection.cancel(self._call)
 
     def _settled(self, call: Call) -> None:
         # else the turn or the caller was cancelled meanwhile, and that outcome stands
-        if self.outcome is None:
-            ((subscriber, route, _),) = self._asked
-            self._finish(merge_one(self._entry, self._payload, subscriber, route, result_of(call)))
+        if self.outcome is None and self._asked is not None:
+            self._finish(self._merged(self._asked, result_of(call)))
+
+    def _merged(self, asked: AskedPlugin, result: Result) -> Outcome:
+        return merge_one(self._entry, self._payload, asked.subscriber, asked.route, result)

@@ -34,8 +34,10 @@ class FailedAnswers:
         crash is reported as such.
         """
         for part in outcome.parts:
+            if part.error is None or part.status not in _UNNOTICED:
+                continue
             plugin = self._by_name.get(part.plugin)
-            if plugin is None or part.error is None or part.status not in _UNNOTICED:
+            if plugin is None:
                 continue
             failed = f"{part.plugin} did not answer {name}: {part.error}; it counts as"
             session_id = outcome.payload.session_id

@@ -54,7 +54,7 @@ class Carrier(Protocol):
         ...
 
 
-class Call:
+class Call(msgspec.Struct, eq=False):
     """One request under way. Its maker is told through `on_settled`, once; that must not raise.
 
     Attributes:
@@ -82,65 +82,28 @@ class Call:
         elapsed_ms: from making to settling.
     """
 
-    __slots__ = (
-        "_began_s",
-        "_deadlines",
-        "call_id",
-        "connection",
-        "elapsed_ms",
-        "error",
-        "goes_on",
-        "id",
-        "method",
-        "name",
-        "on_end",
-        "on_settled",
-        "on_text",
-        "result",
-        "retell",
-        "session_id",
-        "status",
-        "timeout_s",
-        "traceparent",
-        "turn_id",
-        "why",
-        "written",
-    )
-
-    def __init__(
-        self,
-        method: str,
-        timeout_s: float,
-        on_settled: Callable[[Call], None],
-        *,
-        session_id: str | None = None,
-        turn_id: str | None = None,
-        call_id: str | None = None,
-        name: str | None = None,
-        retell: Params | None = None,
-    ) -> None:
-        self.method = method
-        self.timeout_s = timeout_s
-        self.on_settled = on_settled
-        self.session_id = session_id
-        self.turn_id = turn_id
-        self.call_id = call_id
-        self.name = name
-        self.retell = retell
-        self.traceparent: str | None = None
-        self.id = 0
-        self.connection: Carrier | None = None
-        self.written = False
-        self.goes_on = False
-        self.on_end: Callable[[CallEnd, float], None] | None = None
-        self.on_text: Callable[[str], bool] | None = None
-        self.status: CallStatus | None = None
-        self.result: msgspec.Raw | None = None
-        self.error: ErrorObject | None = None
-        self.why = ""
-        self.elapsed_ms = 0.0
-        self._began_s = trio.current_time()
-        self._deadlines: Deadlines | None = None
+    method: str
+    timeout_s: float
+    on_settled: Callable[[Call], None]
+    session_id: str | None = None
+    turn_id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    retell: Params | None = None
+    traceparent: str | None = None
+    id: int = 0
+    connection: Carrier | None = None
+    written: bool = False
+    goes_on: bool = False
+    on_end: Callable[[CallEnd, float], None] | None = None
+    on_text: Callable[[str], bool] | None = None
+    status: CallStatus | None = None
+    result: msgspec.Raw | None = None
+    error: ErrorObject | None = None
+    why: str = ""
+    elapsed_ms: float = 0.0
+    _deadlines: Deadlines | None = None
+    _began_s: float = msgspec.field(default_factory=trio.current_time)
 
     def start_clock(self, deadlines: Deadlines) -> None:
         """Start the timeout; it also covers the wait for a plugin that is not ready yet."""

@@ -98,7 +98,10 @@ class Connection:
             self._reader.attend()
             return False
         count = self._writer.write(frame)
-        if count:  # from here on the plugin works too
+        if count == len(frame) and self._recorder is None:  # usually; there is nothing to note
+            self.under_way[call.id] = call
+            call.written = True
+        elif count:
             self.under_way[call.id] = call
             item = Item(frame, call.method, call=call, session_id=call.session_id)
             self._writer.wrote(item, count)

@@ -98,7 +98,7 @@ class EpollPoller:
                     return None
 
     def _read_awake(self) -> bytes | None:
-        """Read what comes within `PLUGIN_SPIN_S`; None if nothing does, or if another thread reads."""
+        """Read what comes soon; None if nothing does, or if another thread reads."""
         if not self._claim.acquire(blocking=False):
             return None
         # the sleeping threads are not to be woken

@@ -137,9 +137,12 @@ class Weight:
             )
 
 
+_LIGHT: Final = Weight()
+"""Of every text that is too small to be weighed."""
+
+
 def weigh(body: bytes) -> Weight:
-    """The weight of a whole text."""
-    weight = Weight()
+    """The weight of a whole text; not to be added to."""
     # a small text may pass two limits: with so many brackets, and with so long a number
     if len(body) > limits.UNWEIGHED_BYTES or (
         len(body) > limits.MAX_NUMBER_CHARS
@@ -148,5 +151,7 @@ def weigh(body: bytes) -> Weight:
             or _TOO_LONG in body.translate(_ALL_DIGITS)
         )
     ):
+        weight = Weight()
         weight.add(body)
-    return weight
+        return weight
+    return _LIGHT
