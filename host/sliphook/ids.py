@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
-import uuid
 from functools import lru_cache
 
 
 def new_id() -> str:
     """A random id, unique enough to name a session, a turn or a call."""
-    return uuid.uuid4().hex[:16]  # 60 random bits: one digit is the version
+    return os.urandom(8).hex()
 
 
 def now() -> str:

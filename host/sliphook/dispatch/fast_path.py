@@ -57,6 +57,8 @@ def asked_single(
     plugins: Mapping[str, Plugin],
 ) -> tuple[AskedPlugin, ...] | None:
     """The one that takes part, or nothing if none does; None if it takes a `Fire`."""
+    if not subscribers:
+        return ()
     # an urgent hook must reach the plugin even if the turn ends: only `Fire` tells it then
     if entry.urgent:
         return None

@@ -91,8 +91,8 @@ class Room:
 
     async def take(self, told: Happening) -> HookAnswer:
         """One hook of the agent, and what it is answered."""
-        known = transcript_place(self._dialect.transcript, told.session_id)
-        self.transcript_path = told.transcript_path or self.transcript_path or known
+        path = told.transcript_path or self.transcript_path
+        self.transcript_path = path or transcript_place(self._dialect.transcript, told.session_id)
         answer = await self._take(told)
         if isinstance(told, SessionEnded):
             return answer

@@ -80,7 +80,8 @@ class Service:
         self._answer = answer
         self._served = serve
         self._other_version = other_version
-        self._room = trio.CapacityLimiter(MOST_AT_ONCE)
+        self._waits = False
+        self._under_way = 0
         self._serving = 0
         self._large = trio.CapacityLimiter(MOST_LARGE)
 
@@ -88,28 +89,36 @@ class Service:
         """Take requests until cancelled."""
         with self._listener:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._take, nursery)
+                self._wait_for_next(nursery)
 
     def close(self) -> None:
         """Take no more; what is under way goes on."""
         trio.lowlevel.notify_closing(self._listener)
         self._listener.close()
 
+    def _wait_for_next(self, nursery: trio.Nursery) -> None:
+        if not self._waits and self._under_way < MOST_AT_ONCE:
+            self._waits = True
+            nursery.start_soon(self._take, nursery)
+
     async def _take(self, nursery: trio.Nursery) -> None:
         """Serve the next client."""
-        async with self._room:
-            peer = await self._accepted()
-            if peer is None:
-                return
-            nursery.start_soon(self._take, nursery)
-            asked: tuple[HookRequest, HookPayload | None] | None = None
-            try:
-                asked = await self._serve(peer)
-            except OSError as error:
-                _log.info("a client went away: %s", error)
-            finally:
-                if asked is None:
-                    peer.close()
+        peer = await self._accepted()
+        if peer is None:
+            return
+        self._waits = False
+        self._under_way += 1
+        self._wait_for_next(nursery)
+        asked: tuple[HookRequest, HookPayload | None] | None = None
+        try:
+            asked = await self._serve(peer)
+        except OSError as error:
+            _log.info("a client went away: %s", error)
+        finally:
+            if asked is None:
+                peer.close()
+            self._under_way -= 1
+            self._wait_for_next(nursery)
         if asked is not None:
             with peer:
                 await self._serve_tools(*asked, peer)

@@ -66,10 +66,17 @@ class Fields:
         return self._short(names, MAX_PATH_CHARS)
 
     def _short(self, names: tuple[str, ...], limit: int) -> str | None:
-        value = self.text(*names)
-        if value is not None and len(value) > limit:
-            raise WrongField(f"{names[0]} has more than {limit} characters")
-        return value
+        # a dozen in each hook, so not by way of `text`
+        for name in names:
+            value = self._values.get(name)
+            if value is None:
+                continue
+            if not isinstance(value, str):
+                raise WrongField(f"{name} is no text")
+            if len(value) > limit:
+                raise WrongField(f"{names[0]} has more than {limit} characters")
+            return value
+        return None
 
     def flag(self, *names: str) -> bool:
         """True or false; false if it is not there."""

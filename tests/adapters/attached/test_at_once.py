@@ -1,0 +1,68 @@
+"""How many requests a daemon has under way, and what becomes of the others."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from sliphook.adapters.attached import service
+from sliphook.testing import FakePlugin
+from tests.programs import WAIT_S
+
+from .in_process import daemon
+
+BODY = b'{"session_id":"s","tool_name":"Bash","tool_input":{},"tool_use_id":"t"}'
+
+
+async def test_who_comes_when_there_is_no_room_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_AT_ONCE", 2)
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "deny", "reason": "no"}})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path:
+            with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other:
+                for silent in (one, other):
+                    silent.connect(str(path))
+                with trio.socket.socket(socket.AF_UNIX) as asking:
+                    await asking.connect(str(path))
+                    head = b"sliphook 1 claude-code PreToolUse 1 closed %d\n" % len(BODY)
+                    await asking.send(head + BODY)
+                    await wait_all_tasks_blocked(0.05)
+                    assert guard.names() == []
+                    other.close()
+                    assert b'"guard: no"' in await asking.recv(65536)
+                    assert await asking.recv(1) == b""
+
+
+async def test_a_silent_client_holds_up_nobody() -> None:
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "deny", "reason": "no"}})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path:
+            with socket.socket(socket.AF_UNIX) as silent:
+                silent.connect(str(path))
+                silent.send(b"sliphook 1 claude-code PreToolUse 1 closed 9")
+                with trio.socket.socket(socket.AF_UNIX) as asking:
+                    await asking.connect(str(path))
+                    head = b"sliphook 1 claude-code PreToolUse 1 closed %d\n" % len(BODY)
+                    for piece in (head[:5], head[5:] + BODY[:7], BODY[7:]):
+                        await asking.send(piece)
+                        await wait_all_tasks_blocked(0.01)
+                    assert b'"guard: no"' in await asking.recv(65536)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"slip", b"sliphook 1 claude-code PreToolUse 1 closed 9\n{}"]
+)
+async def test_a_client_that_does_not_go_on_is_left(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_READ_S", 0.05)
+    guard = FakePlugin("guard", hears=["pre_tool_call"])
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path:
+            with trio.socket.socket(socket.AF_UNIX) as asking:
+                await asking.connect(str(path))
+                await asking.send(said)
+                assert await asking.recv(1) == b""
