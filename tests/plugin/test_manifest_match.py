@@ -178,7 +178,8 @@ def test_free_text_and_new_ids_are_looked_at_in_the_handler(event: str, field: s
     """A text of any length would be searched at each fire, and a guard passed by padding it."""
     assert refused_subscription(event, match={field: "*"}).endswith(
         f"match names '{field}', which cannot be matched:"
-        " it is free text, or an id that is new each time; match it in the handler"
+        " it is free text, an id that is new each time, or a kind that may not be known;"
+        " match it in the handler"
     )
 
 

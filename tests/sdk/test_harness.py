@@ -123,7 +123,14 @@ async def fails() -> None:
 
 @plugin.command
 async def shout(arguments: str) -> str:
+    if not arguments:
+        raise ToolError("say what to shout: /shout TEXT")
     return arguments.upper()
+
+
+@plugin.command
+def breaks(arguments: str) -> str:
+    raise LookupError(arguments)
 
 
 def late(name: str) -> str:
@@ -227,6 +234,13 @@ def test_failures_of_tools() -> None:
 
 def test_commands() -> None:
     assert Harness(plugin).run_command("shout", "hey") == "HEY"
+    harness = Harness(plugin)
+    with pytest.raises(PluginError, match=r"^say what to shout: /shout TEXT$"):
+        harness.run_command("shout")
+    assert harness.logs == []
+    with pytest.raises(PluginError, match=r"^breaks: LookupError: no$"):
+        harness.run_command("breaks", "no")
+    assert harness.logs[0].message == "breaks: LookupError: no"
     with pytest.raises(LookupError, match="there is no command 'gone' here"):
         Harness(plugin).run_command("gone")
 

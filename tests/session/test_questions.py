@@ -143,6 +143,51 @@ async def test_a_plugin_approves_before_the_person(
     assert told == [("phone", "info", f"answered Run shell? guard: sure?: {choice}")]
 
 
+async def test_who_approves_reads_what_will_be_done(autojump_clock: MockClock) -> None:
+    """The arguments are those that the tool gets, as other plugins have replaced them."""
+    changes = FakePlugin(
+        "changes",
+        subscriptions=[{"event": "pre_tool_call", "replaces": True}],
+        hooks={"pre_tool_call": {"replace": {"arguments": {"command": "ls -l"}}}},
+    )
+    by_name = {"event": "user_input_required", "match": {"tool_name": "shell", "origin": "agent"}}
+    phone, other = Phone(), Phone("other", hears=[], subscriptions=[by_name])
+    async with (
+        PluginHost([guard(), changes, phone, other], approver=Person()) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+
+        async def call() -> str:
+            arguments = {"command": "rm -rf /"}
+            called = await turn.call_tool("shell", arguments, run=shell, tool_kind="shell")
+            return called.text()
+
+        text, _ = await beside(call, lambda: phone.answers("allow"))
+        await turn.decide("max_iterations", "go on?", None)
+        told = await phone.asked(times=2)
+    assert text == "ran ls -l"
+    first = phone.payloads("user_input_required")[0]
+    assert (first.tool_name, first.tool_kind, first.origin, first.arguments) == (
+        "shell",
+        "shell",
+        "agent",
+        {"command": "ls -l"},
+    )
+    assert (told.tool_name, told.tool_kind, told.origin, told.arguments) == (None,) * 4
+    assert [one.kind for one in other.payloads("user_input_required")] == ["approval"]
+
+
+async def test_the_kind_of_a_tool_is_no_pattern_for_who_approves(
+    autojump_clock: MockClock,
+) -> None:
+    """Null would fit it: what is not known would be allowed as what is named."""
+    by_kind = {"event": "user_input_required", "match": {"tool_kind": "read"}}
+    async with PluginHost([Phone(hears=[], subscriptions=[by_kind])]) as host:
+        assert host.plugins[0].state == "failed"
+        assert "match names 'tool_kind', which cannot be matched" in (host.plugins[0].why or "")
+
+
 async def test_the_person_approves_before_the_plugin(autojump_clock: MockClock) -> None:
     phone, person = Phone(), Person(after_s=1)
 

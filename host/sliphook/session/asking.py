@@ -196,6 +196,7 @@ def _may_answer(hooks: Hooks, question: OpenQuestion) -> set[str]:
 
 
 def _tell_required(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> list[str]:
+    tool = turn.open_tools.get(question.call_id or "")
     return hooks.tell_if_open(
         "user_input_required",
         turn,
@@ -205,6 +206,7 @@ def _tell_required(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> lis
         asked_by=question.asked_by,
         prompt=question.prompt,
         schema=question.form.schema,
+        **(tool.asked_about() if tool is not None else {}),
     )
 
 

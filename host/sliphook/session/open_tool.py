@@ -72,6 +72,12 @@ class OpenTool:
             "arguments": self.arguments,
         }
 
+    def asked_about(self) -> dict[str, Any]:
+        """The fields of `user_input_required` that say what the person is asked about."""
+        named = ("tool_name", "tool_kind", "origin", "arguments")
+        before = self.before()
+        return {name: before[name] for name in named}
+
     def over(self, status: ToolStatus, result: ToolResult | None) -> dict[str, Any]:
         """The fields of `post_tool_call`."""
         return {

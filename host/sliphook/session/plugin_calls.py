@@ -20,6 +20,7 @@ from sliphook.wire.near_misses import claims_error, is_list_of_blocks
 from sliphook_sdk.protocol import (
     CommandResult,
     CommandRunParams,
+    ErrorCode,
     ToolCallParams,
     ToolResult,
     parts,
@@ -293,13 +294,13 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
 
 def why_failed(call: Call) -> str:
     """Why a call has no answer, in words that follow its name."""
-    return (
-        f"{quote(call.error.message, 1_000)} ({call.error.code})"
-        if call.error is not None
-        else f"{call.why}; it was told to stop, and still runs"
-        if call.goes_on
-        else call.why or str(call.status)
-    )
+    if call.error is not None:
+        said, code = quote(call.error.message, 1_000), call.error.code
+        # that it failed is all that this code says
+        return said if said and code == ErrorCode.INTERNAL_ERROR else f"{said} ({code})"
+    if call.goes_on:
+        return f"{call.why}; it was told to stop, and still runs"
+    return call.why or str(call.status)
 
 
 def _error(content: str) -> ToolResult:

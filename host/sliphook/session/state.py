@@ -325,7 +325,7 @@ class SessionState:
         fields: dict[str, Any] = {"source": "reload", "model": self.model}
         if before is not None:
             fields["seq"] = before - 1  # the plugin gets this first, and `seq` must rise
-        return CATALOGUE["session_start"].payload(**self.unnumbered(None) | fields)
+        return CATALOGUE["session_start"].payload(**self.unnumbered(self.open_root) | fields)
 
     def common(self, turn: TurnState | None) -> dict[str, Any]:
         """The common fields but `event_id`, `seq` and `time`; one dict serves a whole turn."""

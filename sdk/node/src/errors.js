@@ -13,7 +13,7 @@ export class AnswerError extends Error {
   name = "AnswerError";
 }
 
-/** Thrown by a tool to fail: the model reads the message, and nothing is logged. */
+/** Thrown by a tool or a command to fail: the model, or the user, reads the message. Nothing is logged. */
 export class ToolError extends Error {
   name = "ToolError";
 }

@@ -145,12 +145,18 @@ export class Service {
         ErrorCode.INVALID_PARAMS,
         `there is no command ${JSON.stringify(call.params.name)} here`,
       );
-    return await this.run(command, call, async () => {
-      const text = await command.run(call.params.arguments, new Context(this, call));
-      if (text != null && typeof text !== "string")
-        throw new AnswerError(`returned ${typeof text}; a command returns its text`);
-      return { text: text ?? "" };
-    });
+    try {
+      return await this.run(command, call, async () => {
+        const text = await command.run(call.params.arguments, new Context(this, call));
+        if (text != null && typeof text !== "string")
+          throw new AnswerError(`returned ${typeof text}; a command returns its text`);
+        return { text: text ?? "" };
+      });
+    } catch (error) {
+      if (!(error instanceof ToolError && error.message)) throw error;
+      // the user reads its text as it is
+      throw new RpcError(ErrorCode.INTERNAL_ERROR, error.message, { cause: error });
+    }
   }
 
   /** Run a function of the author; if it fails, log the stack and answer with the message. */

@@ -38,7 +38,13 @@ function sample() {
   plugin.tool("fails", () => {
     throw new ToolError("not today");
   });
-  plugin.command("shout", (text) => text.toUpperCase());
+  plugin.command("shout", (text) => {
+    if (!text) throw new ToolError("say what to shout: /shout TEXT");
+    return text.toUpperCase();
+  });
+  plugin.command("breaks", (text) => {
+    throw new RangeError(text);
+  });
   return plugin;
 }
 
@@ -114,6 +120,10 @@ test("tools and commands", async () => {
   });
   assert.equal(await played.runCommand("shout", "hey"), "HEY");
   await assert.rejects(played.runCommand("gone"), /there is no command "gone" here/);
+  await assert.rejects(played.runCommand("shout"), /: say what to shout: \/shout TEXT$/);
+  assert.deepEqual(played.logs, []);
+  await assert.rejects(played.runCommand("breaks", "no"), /command\("breaks"\): RangeError: no$/);
+  assert.equal(played.logs.length, 1);
 });
 
 test("mistakes of the test are told from mistakes of the plugin", async () => {

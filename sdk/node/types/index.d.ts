@@ -416,7 +416,7 @@ export function disabled(reason: string): Disabled;
 export class RegistrationError extends Error {}
 /** A handler returned something that is not allowed. */
 export class AnswerError extends Error {}
-/** Thrown by a tool to fail: the model reads the message, and nothing is logged. */
+/** Thrown by a tool or a command to fail: the model, or the user, reads the message. Nothing is logged. */
 export class ToolError extends Error {}
 /** The host answered a request of the plugin with an error. */
 export class HostRefused extends Error {

@@ -540,12 +540,20 @@ export interface UserInputRequired extends Payload {
   question_id?: string | null;
   /** the tool call that waits, if one does */
   call_id: string | null;
+  /** the tool of that call, else null */
+  tool_name?: string | null;
+  /** what the tool does, as in `pre_tool_call`; null: not said */
+  tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
+  /** whose the tool is, as in `pre_tool_call` */
+  origin?: string | null;
   /** the plugin whose `host/ask` it is, else null */
   asked_by?: string | null;
   /** what the person is asked */
   prompt: string;
   /** JSON Schema of the answer: `allow` or `deny`, or what the plugin asks for */
   schema?: Record<string, any> | null;
+  /** what the tool gets if it is allowed */
+  arguments?: Record<string, any> | null;
 }
 
 /** The question is over, and what waited for it goes on. */
@@ -710,7 +718,7 @@ export interface Matched {
   submission_end: "by" | "outcome";
   turn_end: "outcome";
   notification: "session_key" | "platform" | "user_id" | "cwd" | "level" | "source";
-  user_input_required: "session_key" | "platform" | "user_id" | "cwd" | "kind" | "asked_by";
+  user_input_required: "session_key" | "platform" | "user_id" | "cwd" | "kind" | "tool_name" | "origin" | "asked_by";
   user_input_received: "session_key" | "platform" | "user_id" | "cwd" | "kind" | "by";
   subagent_start: "session_key" | "platform" | "user_id" | "cwd";
   subagent_stop: "status";

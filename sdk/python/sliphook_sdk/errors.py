@@ -18,7 +18,10 @@ class AnswerError(Exception):
 
 
 class ToolError(Exception):
-    """Raised by a tool to fail: the model reads the message, and no traceback is logged."""
+    """Raised by a tool or a command to fail: the model, or the user, reads the message.
+
+    No traceback is logged.
+    """
 
 
 class HostRefused(Exception):

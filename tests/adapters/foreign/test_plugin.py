@@ -525,6 +525,35 @@ async def test_claude_codes_permission_request(says: str, status: str, tmp_path:
     assert (told["hook_event_name"], told["tool_input"]) == ("PermissionRequest", {"command": "ls"})
 
 
+async def test_a_permission_request_is_about_what_will_be_done(tmp_path: Path) -> None:
+    """Its own hook replaced arguments first, and another plugin did after it."""
+    replaces = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",'
+    replaces += ' "updatedInput": {"command": "ls"}}}'
+    script(tmp_path / "pre.sh", f"#!/bin/sh\ncat >/dev/null\necho '{replaces}'\n")
+    says = DECISIONS["allow"]
+    script(tmp_path / "decide.sh", f"#!/bin/sh\ncat > asked.json\necho '{says}'\n")
+    hooks = {
+        "PreToolUse": [command('"$CLAUDE_PROJECT_DIR"/pre.sh')],
+        "PermissionRequest": [command('"$CLAUDE_PROJECT_DIR"/decide.sh')],
+    }
+    other = FakePlugin(
+        "other",
+        subscriptions=[{"event": "pre_tool_call", "replaces": True}],
+        hooks={"pre_tool_call": {"replace": {"arguments": {"command": "rm -rf ."}}}},
+    )
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost([spec(settings_json(tmp_path, hooks)), other]) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool(
+                "sh", {"command": "pwd"}, run=lambda arguments: ran(), tool_kind="shell"
+            )
+            assert outcome.status == "ok", outcome
+    assert read(tmp_path / "asked.json")["tool_input"] == {"command": "rm -rf ."}
+
+
 async def test_without_the_grant_it_decides_nothing(tmp_path: Path) -> None:
     script(tmp_path / "decide.sh", f"#!/bin/sh\ncat > asked.json\necho '{DECISIONS['allow']}'\n")
     hooks = {"PermissionRequest": [command('"$CLAUDE_PROJECT_DIR"/decide.sh')]}

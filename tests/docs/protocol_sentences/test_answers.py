@@ -503,7 +503,7 @@ def late_ends(wire: Wire) -> list[Fields]:
     " end:",
     "with -32800 if it was stopped or never began, with its result if it was done all the same.",
     "The result is dropped, but the user is told of it.",
-    "Without any reply for 5 s the plugin is [suspect](#the-process),",
+    "Without a reply for 5 s the plugin is [suspect](#the-process),",
     "A plugin with a request 5 s past its timeout or its cancel is suspect, and is sent `ping`.",
 )
 async def test_the_reply_to_a_cancel(autojump_clock: MockClock) -> None:

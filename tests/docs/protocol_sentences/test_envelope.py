@@ -593,7 +593,7 @@ async def test_a_hook_at_the_end() -> None:
 
 @says(
     "From ready on a request with an unknown method is answered with -32601.",
-    "In every state an unknown notification is ignored, and a reply to an id that was never sent is a"
+    "In every state an unknown notification is ignored, and a reply to an id never sent is a"
     " violation.",
 )
 async def test_in_every_state() -> None:

@@ -202,6 +202,11 @@ async def test_results_of_commands(answer: Any, text: str | None) -> None:
         with pytest.raises(HostError, match="/deploys of probe failed: ") as caught:
             await session.run_command("deploys", "web")
         assert ("no web" if isinstance(answer, Refuses) else "does not fit") in str(caught.value)
+        # the code that only says that it failed is nothing to a user
+        wire.answers["command/run"] = Refuses("there is no service web", -32603)
+        with pytest.raises(HostError) as caught:
+            await session.run_command("deploys", "web")
+        assert str(caught.value) == "/deploys of probe failed: there is no service web"
 
 
 # -- rules of `sliphook check`, each of which tests/check/test_suite.py sees fail
@@ -265,8 +270,8 @@ async def test_what_has_been_told_by_shutdown(autojump_clock: MockClock) -> None
 
 
 @says(
-    "After `/new` come `session_end` of the old session, `session_reset`, and `session_start` of the"
-    " new one.",
+    "After `/new` come the old session's `session_end`, `session_reset`, and the new"
+    " `session_start`.",
 )
 async def test_a_reset() -> None:
     wire = Wire(hears=EVERYTHING)
@@ -511,8 +516,8 @@ async def test_at_most_eight_times() -> None:
     "That a plugin died, is left out, or did not answer a hook in time, is said by the `host`.",
     "A plugin is not told of its own alerts and failures.",
     "Of the failures of one plugin at most 10 in a minute are told.",
-    "What belongs to no session is told in one: that of the plugin's newest request under way, else"
-    " the newest.",
+    "What belongs to no session is told in that of the plugin's newest request under way, or the"
+    " newest.",
 )
 async def test_notifications_of_other_plugins(autojump_clock: MockClock) -> None:
     one = Wire("one", hears=["notification", "stop"], uses=["notify"])

@@ -91,7 +91,7 @@ async def test_the_time_for_the_manifest(autojump_clock: MockClock) -> None:
 @says(
     "`sessions` is not empty if the plugin is started again while sessions are open.",
     "A plugin that is started again while sessions are open is told `event/session_start` with the"
-    " source `reload` for each of them.",
+    " source `reload` for each of them, with the `turn_id` of a turn that is open.",
     "What it keeps in memory is gone: `sessions` of `initialize` and `event/session_start` with the"
     " source `reload` tell it of the open sessions.",
 )
@@ -111,6 +111,11 @@ async def test_it_is_told_of_open_sessions() -> None:
             "reload",
             session.session_id,
         )
+        assert told["params"]["turn_id"] is None
+        async with session.turn("x") as turn:
+            wire.process.end(1)
+            told = await wire.hears("event/session_start", times=2)
+            assert told["params"]["turn_id"] == turn.turn_id
 
 
 @says(
@@ -306,8 +311,8 @@ async def test_a_guard_of_a_kind_is_asked_if_the_kind_is_unknown() -> None:
 
 
 @says(
-    "The match is against the payload as it would be sent, after other plugins have replaced values"
-    " in it.",
+    "The match is against the payload as it would be sent, after other plugins have replaced"
+    " values.",
 )
 async def test_a_match_is_against_what_would_be_sent() -> None:
     changes = Wire(
@@ -682,8 +687,7 @@ APPROVED: Final[Fields] = {
     " subscription that fails closed (a narrower `match`, `open`, no `subagents`, its own open"
     " subscription before it).",
     "To ask for less is always allowed.",
-    "The patterns of `match` are compared as texts: to split a subscription in two counts as"
-    " weakening it.",
+    "The patterns of `match` are compared as texts: to split a subscription in two weakens it.",
 )
 async def test_more_than_was_approved(changes: Fields, what: str | None) -> None:
     wire = Wire(recorded=msgspec.convert(APPROVED, Manifest))

@@ -121,6 +121,8 @@ class UserInputRequiredMatch(CommonMatch, total=False):
     """Fields of `user_input_required`."""
 
     kind: Patterns
+    tool_name: Patterns
+    origin: Patterns
     asked_by: Patterns
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Optional
 import msgspec
 
 from .describe import doc
-from .shapes import Payload
+from .shapes import Payload, ToolKind
 
 QuestionKind = Literal["approval", "max_iterations", "question"]
 """What a question is for: a tool call, a turn at its limit of model calls, anything else."""
@@ -29,6 +29,15 @@ class UserInputRequired(Payload, frozen=True, kw_only=True):
     call_id: Annotated[
         Optional[str], doc("the tool call that waits, if one does", "c-1", match=False)
     ]
+    tool_name: Annotated[Optional[str], doc("the tool of that call, else null", "shell")] = None
+    tool_kind: Annotated[
+        Optional[ToolKind],
+        # null would fit, and a plugin that answers must not take it for the kind that it names
+        doc("what the tool does, as in `pre_tool_call`; null: not said", "shell", match=False),
+    ] = None
+    origin: Annotated[
+        Optional[str], doc("whose the tool is, as in `pre_tool_call`", "agent")
+    ] = None
     asked_by: Annotated[Optional[str], doc("the plugin whose `host/ask` it is, else null")] = None
     prompt: Annotated[str, doc("what the person is asked", "Run shell?", match=False)]
     schema: Annotated[
@@ -36,6 +45,10 @@ class UserInputRequired(Payload, frozen=True, kw_only=True):
         doc(
             "JSON Schema of the answer: `allow` or `deny`, or what the plugin asks for", _YES_OR_NO
         ),
+    ] = None
+    arguments: Annotated[
+        Optional[dict[str, Any]],
+        doc("what the tool gets if it is allowed", {"command": "ls"}),
     ] = None
 
 

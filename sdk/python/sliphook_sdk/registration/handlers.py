@@ -6,7 +6,14 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from sliphook_sdk.errors import AnswerError, RegistrationError, RpcError, describe
+from sliphook_sdk.errors import (
+    AnswerError,
+    RegistrationError,
+    RpcError,
+    ToolError,
+    describe,
+    text_of,
+)
 from sliphook_sdk.protocol import (
     CATALOGUE,
     NAME_PATTERNS,
@@ -260,6 +267,13 @@ class CommandHandler(Handler):
         if returned is not None and not isinstance(returned, str):
             raise AnswerError(f"returned {type(returned).__name__}; a command returns its text")
         return CommandResult(text=returned or "")
+
+    def failed(self, exc: BaseException) -> Any:
+        """As of every handler; the text of a ToolError is for the user as it is."""
+        text = text_of(exc) if isinstance(exc, ToolError) else ""
+        if text:
+            raise RpcError(ErrorCode.INTERNAL_ERROR, text)
+        return super().failed(exc)
 
 
 def _summary(function: Callable[..., Any]) -> str | None:

@@ -144,7 +144,7 @@ def why_unmatchable(entry: Entry) -> str:
     if entry.in_interrupt:
         fields = ", ".join(match_fields(entry))
         return f"{entry.name} is told inside an interrupt, where only {fields} can be looked at"
-    return "it is free text, or an id that is new each time"
+    return "it is free text, an id that is new each time, or a kind that may not be known"
 
 
 @cache
