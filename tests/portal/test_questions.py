@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sliphook import AskRequest, aio, blocking
+from sliphook import ApprovalRequest, AskRequest, aio, blocking
 from tests.programs import WAIT_S, Program, Workshop
 
 ASKS = """
@@ -125,6 +125,26 @@ def test_a_plugin_approves_while_the_approver_waits(guard: Program, asker: Progr
         assert turn.call_tool("shell", {}, run=lambda _: "ran").text() == "ran"
 
 
+def test_an_approver_that_queues_is_asked_of_several_threads_at_once(
+    guard: Program, threads: ThreadPoolExecutor
+) -> None:
+    both = threading.Barrier(2)
+
+    def approve(_: ApprovalRequest) -> bool:
+        both.wait(WAIT_S)
+        return True
+
+    with (
+        blocking.PluginHost([guard.path], approver=approve, approver_queues=True) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        calls = [
+            threads.submit(turn.call_tool, "shell", {}, run=lambda _: "ran") for _ in range(2)
+        ]
+        assert [call.result(WAIT_S).text() for call in calls] == ["ran", "ran"]
+
+
 def test_decide_in_the_calling_thread(asker: Program) -> None:
     with (
         blocking.PluginHost([asker.path]) as host,
@@ -157,6 +177,31 @@ def test_the_asker_of_the_asyncio_face_is_a_task(asker: Program) -> None:
             assert (await turn.decide("question", "Go on?", go_on)).allowed
 
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
+def test_an_approver_that_queues_is_asked_of_several_tasks_at_once(guard: Program) -> None:
+    async def main() -> list[str]:
+        asked, both = list[ApprovalRequest](), asyncio.Event()
+
+        async def approve(request: ApprovalRequest) -> bool:
+            asked.append(request)
+            if len(asked) == 2:
+                both.set()
+            await both.wait()
+            return True
+
+        async def run(_: object) -> str:
+            return "ran"
+
+        async with (
+            aio.PluginHost([guard.path], approver=approve, approver_queues=True) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
+            calls = (turn.call_tool("shell", {}, run=run) for _ in range(2))
+            return [outcome.text() for outcome in await asyncio.gather(*calls)]
+
+    assert asyncio.run(asyncio.wait_for(main(), WAIT_S)) == ["ran", "ran"]
 
 
 def test_an_interrupt_cancels_the_task_of_the_asker(asker: Program) -> None:
