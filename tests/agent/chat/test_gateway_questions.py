@@ -68,6 +68,22 @@ async def test_the_next_messages_are_the_fields(autojump_clock: MockClock) -> No
     assert 'user_input_received {"server":"bonn","times":3} user' in story(plugin)
 
 
+async def test_a_message_that_was_written_before_the_question_waits(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = Deploys()
+    async with at_work(plugin, asks=[]) as gateway:
+        turn = say(gateway, "TOOL deploy")
+        await plugin.hears("user_input_required")
+        before = gateway.channels[0].submit("what of bonn?", answers=False)
+        assert (before.queued, before.reply) == (True, None)
+        assert await said(gateway, "oslo") == ("answer", "")
+        assert await said(gateway, "3") == ("answer", "")
+        assert (await turn.wait()).outcome == "completed"
+        assert (await before.wait()).outcome == "completed"
+    assert plugin.results[0]["answer"]["server"] == "oslo"
+
+
 async def test_stop_in_the_middle_of_the_fields(autojump_clock: MockClock) -> None:
     asks: list[Question | None] = []
     plugin = Deploys()

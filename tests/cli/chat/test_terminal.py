@@ -401,3 +401,54 @@ def test_a_chat_lets_a_plugin_ask(
         "turn_end interrupted",
         "session_end exit",
     ]
+
+
+DENIES_ONE = """
+answered = []
+
+def heard(message):
+    params = message.get("params", {})
+    if params.get("kind") == "approval" and "prompt" in params and not answered:
+        answered.append(params["question_id"])
+        wait_for_flag("go")
+        request("a", "host/answer", session_id=params["session_id"],
+                question_id=params["question_id"], choice="deny")
+"""
+
+
+@pytest.mark.parametrize("command", ["chat", "run"])
+def test_an_answer_is_for_the_question_that_was_there(
+    terminals: list[Terminal],
+    tmp_path: Path,
+    plugin: Program,
+    shop: Workshop,
+    command: str,
+) -> None:
+    """A plugin answers while the person types yes: that is no yes to the next question."""
+    phone = shop.program(
+        "phone", hears=["user_input_required"], before=DENIES_ONE, uses=["approve"]
+    )
+    script = tmp_path / "script.json"
+    paint = {"name": "paint", "arguments": {}}
+    script.write_text(json.dumps({"replies": [{"calls": [paint, paint]}, {"text": "done"}]}))
+    more = ["--plugin", plugin.path, "--plugin", phone.path, "--model", script]
+    if command == "run":
+        terminal = talk(terminals, tmp_path, "run", "go", *more)
+    else:
+        terminal = talk(terminals, tmp_path, "chat", *more)
+        terminal.wait_for("›")
+        terminal.type("go\r")
+    terminal.wait_for("Run paint? [y/N]")
+    terminal.type("y")
+    terminal.wait_for("y")
+    shop.flag("go").touch()
+    terminal.wait_for("phone: answered Run paint?")
+    terminal.wait_for("Run paint? [y/N]")
+    terminal.type("\r")
+    terminal.wait_for("done")
+    if command == "chat":
+        terminal.wait_for("›")
+        terminal.type("\x04")
+    assert terminal.ends() == 0
+    received = [line for line in heard(plugin) if line.startswith("user_input_received")]
+    assert received == ["user_input_received deny phone", "user_input_received deny user"]

@@ -101,17 +101,21 @@ class Channel:
 
     # -- for the users, and for plugins
 
-    def submit(self, text: str) -> PendingMessage:
+    def submit(self, text: str, *, answers: bool = True) -> PendingMessage:
         """Take a message: a slash command, the answer to a question, or a text for the model.
 
         `/stop`, `/new` and interrupts have had their effect when this returns. A message that
         cannot be accepted has its reply at once.
+
+        Args:
+            text: the message.
+            answers: False: it was written before the question that may be open was seen.
         """
         message = PendingMessage(text)
         if self._closed.is_set():
             message.settle(ChatReply(text="this conversation is over", outcome="refused"))
         elif self._nursery is not None:
-            self._take(message)
+            self._take(message, answers=answers)
         elif len(self._early) < self._max_waiting:
             self._early.append(message)  # the session opens in a moment
         else:
@@ -233,12 +237,13 @@ class Channel:
         assert self._nursery is not None, "messages are taken when the session is open"
         self._nursery.start_soon(function, *args)
 
-    def _take(self, message: PendingMessage) -> None:
+    def _take(self, message: PendingMessage, *, answers: bool = True) -> None:
         slash = parse_slash(message.text)
+        # without an open turn, its question is void
+        waits = self.person is not None and self.person.waits and self.session.open_turn is not None
         if slash is not None:
             self._command(slash, message)
-        # without an open turn, its question is void
-        elif self.person is not None and self.person.waits and self.session.open_turn is not None:
+        elif self.person is not None and waits and answers:
             why = self.person.answer(message.text)
             outcome: Literal["answer", "refused"] = "answer" if why is None else "refused"
             message.settle(ChatReply(text=why or "", outcome=outcome))

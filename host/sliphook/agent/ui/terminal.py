@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import termios
 from typing import Any, Final, TextIO
 
 import trio
@@ -67,6 +69,7 @@ class TerminalPerson:
 
     async def _ask(self, filling: Filling) -> Any:
         self.is_asking = True
+        _forget_typed()
         try:
             while not filling.over:
                 _say(filling.question.text())
@@ -80,6 +83,12 @@ class TerminalPerson:
         finally:
             self.is_asking = False
         return filling.answer
+
+
+def _forget_typed() -> None:
+    """Drop what was typed for a question that a plugin has answered: it is no answer to this one."""
+    with contextlib.suppress(termios.error, ValueError, OSError):  # no terminal
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _say(text: str) -> None:

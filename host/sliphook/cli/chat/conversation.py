@@ -156,14 +156,14 @@ class _Chat(Interruptible):
 
     # -- Listener
 
-    def line(self, text: str) -> PendingMessage | None:
+    def line(self, text: str, *, answers: bool = True) -> PendingMessage | None:
         """See `Listener`."""
         slash = parse_slash(text)
         if slash is not None and slash.name in LEAVING:
             self._leave("exit", EXIT_OK)
         if self._channel is None or self._nursery is None or self._left.is_set():
             return None
-        message = self._channel.submit(text)
+        message = self._channel.submit(text, answers=answers)
         self._nursery.start_soon(self._reply, message)
         self._frontend.working(self._channel.busy)
         return message

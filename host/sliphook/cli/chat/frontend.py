@@ -17,8 +17,11 @@ __all__ = ["ChatFrontend", "Listener"]
 class Listener(Protocol):
     """Takes what the user does. The frontend calls it in the loop; no method waits."""
 
-    def line(self, text: str) -> PendingMessage | None:
-        """The user typed a line; returns its message, or None if the line was for the program."""
+    def line(self, text: str, *, answers: bool = True) -> PendingMessage | None:
+        """The user typed a line; returns its message, or None if the line was for the program.
+
+        If a question is open, it is the answer, unless `answers` says no.
+        """
         ...
 
     def stop(self, dropped: int) -> None:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 from prompt_toolkit import PromptSession
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.renderer import print_formatted_text
 from prompt_toolkit.styles import Style
 
+from sliphook.agent.chat.commands import parse_slash
 from sliphook.agent.ui.display import MAX_SHOWN_CHARS
 from sliphook.agent.ui.filling import Question
 from sliphook.cli.tracing import live_of
@@ -30,6 +32,7 @@ from .frontend import Listener
 from .pending_lines import PendingLines
 from .screen_display import STYLES, ScreenDisplay, on_screen, wrapped
 from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
+from .typed import Typed
 
 if TYPE_CHECKING:
     from sliphook.trace.live_sink import LiveTrace
@@ -60,6 +63,7 @@ class Screen:
         self._busy = False
         self._progress = ""
         self._question: Question | None = None
+        self._typed = Typed()
         self._commands: Mapping[str, str] = {}
         self._listener: Listener | None = None
         self._token: trio.lowlevel.TrioToken | None = None
@@ -134,15 +138,26 @@ class Screen:
             self._token = None
             self._rest()
 
-    def _take(self, prompt: str, typed: str) -> None:
-        """Pass the typed line on and show it, with a note if it waits for its turn."""
+    def _take(self, question: Question | None, typed: str) -> None:
+        """Pass the typed line on and show it, with a note on what becomes of it.
+
+        Args:
+            question: what it answers, or None.
+            typed: the line.
+        """
         assert self._listener is not None
-        # first: only then is it known whether the message waits
-        message = self._listener.line(typed)
+        note = ""
+        # its question may be over, and another one be open, before trio runs this
+        if question is not None and question is not self._question and parse_slash(typed) is None:
+            note = " (not taken: the question is over)"
+        else:
+            # first: only then is it known whether the message waits
+            message = self._listener.line(typed, answers=question is not None)
+            note = " (waits)" if message is not None and message.queued else ""
         shown = on_screen(typed).replace("\n", "\n  ")
-        waits = " (waits)" if message is not None and message.queued else ""
+        prompt = _PROMPT if question is None else f"{question.line()} "
         self.above(
-            [("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{waits}\n")]
+            [("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{note}\n")]
         )
 
     # -- from any thread
@@ -277,6 +292,11 @@ class Screen:
             for text in above:
                 print_formatted_text(app.output, text, self._style, color_depth=app.color_depth)
             app.renderer.request_absolute_cursor_position()
+        # behind the lines that say what it is about
+        if (question := self._question) is not self._typed.question:
+            buffer = self._prompt.default_buffer
+            text = self._typed.turn_to(question, buffer.text)
+            buffer.reset(Document(text))
         app.invalidate()
 
     def _below(self) -> StyleAndTextTuples:
@@ -285,8 +305,8 @@ class Screen:
         columns = self._prompt.app.output.get_size().columns
         if begun := self._pending.begun:
             text.append(("", "\n".join(wrapped(begun, columns)) + "\n"))
-        if self._question is not None:
-            return [*text, ("class:question", f"{self._question.line()} ")]
+        if self._typed.question is not None:
+            return [*text, ("class:question", f"{self._typed.question.line()} ")]
         if self._busy:
             status = f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"
             text.append(("class:status", status[: columns - 1] + "\n"))
@@ -295,13 +315,9 @@ class Screen:
     def _accepted(self, buffer: Any) -> bool:
         """Take a typed line; returning False empties the prompt."""
         typed: str = buffer.text
-        if typed.strip() or self._question is not None:
-            self._tell(
-                self._take,
-                # the prompt as it is now: the question may be over when trio runs `_take`
-                _PROMPT if self._question is None else f"{self._question.line()} ",
-                typed,
-            )
+        if typed.strip() or self._typed.question is not None:
+            self._tell(self._take, self._typed.question, typed)
+            self._typed.accepted()
         return False
 
     def _keys(self) -> KeyBindings:
