@@ -86,7 +86,7 @@ class TerminalPerson:
 
 
 def _forget_typed() -> None:
-    """Drop what was typed for a question that a plugin has answered: it is no answer to this one."""
+    """Drop what was typed for an earlier question, which a plugin may have answered."""
     with contextlib.suppress(termios.error, ValueError, OSError):  # no terminal
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
