@@ -139,9 +139,7 @@ def test_an_approver_that_queues_is_asked_of_several_threads_at_once(
         host.session() as session,
         session.turn("x") as turn,
     ):
-        calls = [
-            threads.submit(turn.call_tool, "shell", {}, run=lambda _: "ran") for _ in range(2)
-        ]
+        calls = [threads.submit(turn.call_tool, "shell", {}, run=lambda _: "ran") for _ in range(2)]
         assert [call.result(WAIT_S).text() for call in calls] == ["ran", "ran"]
 
 

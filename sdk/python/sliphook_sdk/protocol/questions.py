@@ -35,9 +35,9 @@ class UserInputRequired(Payload, frozen=True, kw_only=True):
         # null would fit, and a plugin that answers must not take it for the kind that it names
         doc("what the tool does, as in `pre_tool_call`; null: not said", "shell", match=False),
     ] = None
-    origin: Annotated[
-        Optional[str], doc("whose the tool is, as in `pre_tool_call`", "agent")
-    ] = None
+    origin: Annotated[Optional[str], doc("whose the tool is, as in `pre_tool_call`", "agent")] = (
+        None
+    )
     asked_by: Annotated[Optional[str], doc("the plugin whose `host/ask` it is, else null")] = None
     prompt: Annotated[str, doc("what the person is asked", "Run shell?", match=False)]
     schema: Annotated[
