@@ -179,7 +179,7 @@ def test_the_asker_of_the_asyncio_face_is_a_task(asker: Program) -> None:
 
 def test_an_approver_that_queues_is_asked_of_several_tasks_at_once(guard: Program) -> None:
     async def main() -> list[str]:
-        asked, both = list[ApprovalRequest](), asyncio.Event()
+        asked, both, texts = list[ApprovalRequest](), asyncio.Event(), list[str]()
 
         async def approve(request: ApprovalRequest) -> bool:
             asked.append(request)
@@ -197,7 +197,9 @@ def test_an_approver_that_queues_is_asked_of_several_tasks_at_once(guard: Progra
             session.turn("x") as turn,
         ):
             calls = (turn.call_tool("shell", {}, run=run) for _ in range(2))
-            return [outcome.text() for outcome in await asyncio.gather(*calls)]
+            for outcome in await asyncio.gather(*calls):
+                texts.append(outcome.text())
+        return texts
 
     assert asyncio.run(asyncio.wait_for(main(), WAIT_S)) == ["ran", "ran"]
 

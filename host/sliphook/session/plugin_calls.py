@@ -297,7 +297,7 @@ def why_failed(call: Call) -> str:
     if call.error is not None:
         said, code = quote(call.error.message, 1_000), call.error.code
         # that it failed is all that this code says
-        return said if said and code == ErrorCode.INTERNAL_ERROR else f"{said} ({code})"
+        return said if said and code == int(ErrorCode.INTERNAL_ERROR) else f"{said} ({code})"
     if call.goes_on:
         return f"{call.why}; it was told to stop, and still runs"
     return call.why or str(call.status)

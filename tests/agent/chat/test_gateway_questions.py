@@ -75,7 +75,8 @@ async def test_a_message_that_was_written_before_the_question_waits(
     async with at_work(plugin, asks=[]) as gateway:
         turn = say(gateway, "TOOL deploy")
         await plugin.hears("user_input_required")
-        before = gateway.channels[0].submit("what of bonn?", answers=False)
+        (channel,) = gateway.channels
+        before = channel.submit("what of bonn?", answers=False)
         assert (before.queued, before.reply) == (True, None)
         assert await said(gateway, "oslo") == ("answer", "")
         assert await said(gateway, "3") == ("answer", "")

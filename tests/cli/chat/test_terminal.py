@@ -429,9 +429,9 @@ def test_an_answer_is_for_the_question_that_was_there(
         "phone", hears=["user_input_required"], before=DENIES_ONE, uses=["approve"]
     )
     script = tmp_path / "script.json"
-    paint = {"name": "paint", "arguments": {}}
-    script.write_text(json.dumps({"replies": [{"calls": [paint, paint]}, {"text": "done"}]}))
-    more = ["--plugin", plugin.path, "--plugin", phone.path, "--model", script]
+    replies = [{"calls": [{"name": "paint"}, {"name": "paint"}]}, {"text": "done"}]
+    script.write_text(json.dumps({"replies": replies}))
+    more = ("--plugin", plugin.path, "--plugin", phone.path, "--model", script)
     if command == "run":
         terminal = talk(terminals, tmp_path, "run", "go", *more)
     else:

@@ -77,11 +77,11 @@ def remember(memory: Remembered, payload: Payload, tools: ToolMap) -> None:
         case ours.PostToolCall():
             memory.calls.pop(payload.call_id, None)
         case UserInputRequired(call_id=str() as call_id, tool_name=str() as name):
-            call, arguments = memory.calls.get(call_id), payload.arguments
-            if call is not None and arguments is not None:
+            asked, arguments = memory.calls.get(call_id), payload.arguments
+            if asked is not None and arguments is not None:
                 # other plugins may have replaced them since
                 theirs = tools.shown(name, payload.tool_kind, payload.origin or "")
-                now = msgspec.structs.replace(call, arguments=theirs.theirs(arguments))
+                now = msgspec.structs.replace(asked, arguments=theirs.theirs(arguments))
                 memory.calls[call_id] = now
         case ours.SubagentStart():
             _keep(memory.goals, payload.child_agent_id, payload.goal)

@@ -295,8 +295,7 @@ class Screen:
         # behind the lines that say what it is about
         if (question := self._question) is not self._typed.question:
             buffer = self._prompt.default_buffer
-            text = self._typed.turn_to(question, buffer.text)
-            buffer.reset(Document(text))
+            buffer.reset(Document(self._typed.turn_to(question, buffer.text)))
         app.invalidate()
 
     def _below(self) -> StyleAndTextTuples:
