@@ -319,7 +319,7 @@ async def test_a_plugin_that_is_silent(autojump_clock: MockClock) -> None:
     " once a request with a higher id has waited for 10 s, whatever its timeout.",
     "It is not stuck if it has answered a later request of the same method, or reported `$/progress`"
     " on one: it only left out a reply.",
-    "and it may not hold what is asked later.",
+    "and may not hold what is asked later.",
 )
 async def test_a_plugin_that_is_stuck(autojump_clock: MockClock) -> None:
     for answers, stuck in ((True, False), (False, True)):
