@@ -38,8 +38,7 @@ class Ear:
         self.heard: list[bytes] = []
         self.connection = self
 
-    def tell(self, item: Item, *, urgent: bool) -> None:
-        assert not urgent
+    def tell(self, item: Item) -> None:
         self.heard.append(item.frame)
 
 

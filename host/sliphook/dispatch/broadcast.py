@@ -93,7 +93,10 @@ def tell(
         if item is not None:
             told += same.names
             for connection in same.connections:
-                connection.tell(item, urgent=urgent)
+                if urgent:
+                    connection.tell_urgently(item)
+                else:
+                    connection.tell(item)
     return told
 
 

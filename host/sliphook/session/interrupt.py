@@ -88,7 +88,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                     )
                 item = by_requests[requests].item_for(subscribers[plugin.name])
                 if item is not None:
-                    connection.tell(item, urgent=True)
+                    connection.tell_urgently(item)
             # after `agent_loop_stopped`: the plugin reads why before it reads what to stop
             connection.give_up(written)
         _withdraw_fires(fires)

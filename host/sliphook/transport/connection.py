@@ -122,14 +122,15 @@ class Connection:
         """Send a notification of the protocol's own, which may not be lost."""
         self.tell(Item(self._rpc.notify(method, params), method))
 
-    def tell(self, item: Item, *, urgent: bool = False) -> None:
-        """Send a notification; the same item may go to many. `urgent`: with the next `flush`.
+    def tell_urgently(self, item: Item) -> None:
+        """Send a notification with the next `flush`; else as `tell`."""
+        self._interrupts.urgent.append(item)
+
+    def tell(self, item: Item) -> None:
+        """Send a notification; the same item may go to many.
 
         One that may not be dropped and does not fit breaks the connection.
         """
-        if urgent:
-            self._interrupts.urgent.append(item)
-            return
         count = self._writer.write(item.frame)
         if count == len(item.frame) and self._recorder is None:
             return  # usually; there is nothing to note

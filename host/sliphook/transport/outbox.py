@@ -71,6 +71,8 @@ class Outbox:
         size: bytes that wait; 0 if nothing waits.
     """
 
+    __slots__ = ("_begun", "_max_bytes", "_max_messages", "_normal", "_urgent", "size")
+
     def __init__(self, max_messages: int = QUEUE_MESSAGES, max_bytes: int = QUEUE_BYTES) -> None:
         self._urgent: deque[Item] = deque()
         self._normal: deque[Item] = deque()

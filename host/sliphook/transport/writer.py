@@ -43,6 +43,19 @@ class PipeWriter:
         owner: is told what was written, lost, or cannot be written.
     """
 
+    # an event goes to many plugins, and what each of them has is far apart in memory
+    __slots__ = (
+        "_blocked",
+        "_broken",
+        "_deadlines",
+        "_deaf",
+        "_descriptor",
+        "_owner",
+        "_stall",
+        "_task",
+        "outbox",
+    )
+
     def __init__(self, descriptor: int, deadlines: Deadlines, owner: WriterOwner) -> None:
         self.outbox = Outbox()
         self._descriptor = descriptor

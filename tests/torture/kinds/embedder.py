@@ -226,6 +226,13 @@ CASES = (
         50_000,
     ),
     _conversation(
+        "a conversation of 3,000 halves of an emoji",
+        "each of 20 plugins is sent all of it",
+        "x" * 100 + "\ud83d",
+        3_000,
+        3_000,
+    ),
+    _conversation(
         "a conversation of 100 MB", "the plugins are asked without it", "x" * 4_000, 25_000, 25_000
     ),
     _tool("a tool of 1 MiB", "20 plugins are told", lambda: "x" * 2**20, "ok", "xxx"),
