@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,31 @@ def test_what_no_harness_can_do_is_refused() -> None:
             as_test(plugin, method, {}, None)
     with pytest.raises(NoTest):
         as_test(GUARD, "hook/no_such", {}, None)
+
+
+@pytest.mark.parametrize("plugin", [GUARD, NODE])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tool/call", {}),
+        ("tool/call", {"name": 5}),
+        ("tool/call", {"name": "look", "arguments": [1]}),
+        ("command/run", {}),
+        ("command/run", {"name": "hi", "arguments": {}}),
+    ],
+)
+def test_what_was_written_by_hand_and_is_no_call(
+    plugin: PurePath, method: str, params: dict[str, Any]
+) -> None:
+    with pytest.raises(NoTest, match="its name or its arguments are none"):
+        as_test(plugin, method, params, "x")
+
+
+def test_an_argument_with_the_name_of_a_keyword() -> None:
+    params = {"name": "look", "arguments": {"class": 1, "None": 2, "x": 3}}
+    text = as_test(GUARD, "tool/call", params, "seen")
+    assert "plugin.call_tool('look', x=3, **{'class': 1, 'None': 2})" in text
+    compile(text, "test", "exec")
 
 
 def test_the_names_of_files() -> None:

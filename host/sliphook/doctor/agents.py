@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -64,7 +65,7 @@ def hermes(scene: Scene) -> Iterator[Finding]:
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HERMES_HOME") or Path.home() / ".hermes")
+    return Path(environ.get("HERMES_HOME") or os.path.expanduser("~/.hermes"))
 
 
 def _bridged(environ: Mapping[str, str]) -> bool:

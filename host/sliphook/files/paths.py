@@ -44,10 +44,10 @@ def config_home() -> Path:
 def _home(variable: str, default: str) -> Path:
     set_to = os.environ.get(variable, "")
     # the specification ignores a relative path: the files would move with the current folder
-    return (Path(set_to) if os.path.isabs(set_to) else _user_home() / default) / "sliphook"
+    return (Path(set_to) if os.path.isabs(set_to) else user_home() / default) / "sliphook"
 
 
-def _user_home() -> Path:
+def user_home() -> Path:
     """The user's home.
 
     Raises:

@@ -28,6 +28,8 @@ VALUES: dict[str, Callable[[int], str]] = {
     "a number": lambda size: "9" * size,
     "exponents": lambda size: "[" + "1e300," * (size // 6) + "0]",
     "names": lambda size: "{" + ",".join(f'"{at:08}":0' for at in range(size // 13)) + "}",
+    "half characters": lambda size: '"' + "\\ud800" * (size // 6) + '"',
+    "a half one and numbers": lambda size: '["\\ud800",' + "1e300," * (size // 6) + "0]",
     "JSON in a text": lambda size: json.dumps("{" + '"a":[' * (size // 8) + "}"),
 }
 SIZES = {"just told": 0, "1 MiB": MIB - 2_000, "3 MiB": 3 * MIB}
@@ -60,6 +62,15 @@ async def test_what_is_no_json() -> None:
     deep = await read_payload(b'{"session_id":"s","a":' + b"[" * 129 + b"]" * 129 + b"}")
     assert deep.excess == "it is nested over 128 levels deep"
     assert deep.value == {"session_id": "s"}
+
+
+async def test_half_a_character_is_no_fault() -> None:
+    """JavaScript writes it as an escape, though there is no such text in UTF-8."""
+    read = await read_payload(rb'{"a": "\ud800 \ud83d\ude00", "b": 1.5}')
+    assert read.value == {"a": "\ud800 \U0001f600", "b": 1.5}
+    for text in (rb'["\ud800", NaN]', rb'["\ud800", 1e400]', rb'["\ud800"', rb'["\ud8"]'):
+        with pytest.raises(NoJson):
+            await read_payload(text)
 
 
 @pytest.mark.parametrize("kind", VALUES)

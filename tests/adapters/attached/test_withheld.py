@@ -51,7 +51,10 @@ CASES: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
 }
 
 
-async def said(case: str, subscription: dict[str, Any]) -> dict[str, Any]:
+async def said(
+    case: str, subscription: dict[str, Any], result: bytes | None = None
+) -> dict[str, Any]:
+    """The answer to a result; `result`: JSON of another one, in place of the case's."""
     agent, (before, after), more = CASES[case]
     first = {"event": "post_tool_call", **subscription}
     plugin = FakePlugin("redactor", subscriptions=[first, {"event": "pre_tool_call"}])
@@ -59,7 +62,12 @@ async def said(case: str, subscription: dict[str, Any]) -> dict[str, Any]:
         async with daemon(agent, plugin) as socket:
             name = {"tool_name": more["tool_name"]}
             await ask(socket, agent, before, json.dumps(CALL | name).encode())
-            reply = await ask(socket, agent, after, json.dumps(CALL | more).encode())
+            body = json.dumps(CALL | more).encode()
+            if result is not None:
+                (field,) = {"tool_response", "toolResult"} & set(more)
+                more = name | {field: "HERE"}
+                body = json.dumps(CALL | more).encode().replace(b'"HERE"', result)
+            reply = await ask(socket, agent, after, body)
     body = reply.partition(b"\n")[2]
     return dict(json.loads(body)) if body else {}
 
@@ -88,3 +96,36 @@ async def test_the_model_reads_why(case: str) -> None:
 )
 async def test_not_if_no_plugin_could_have_changed_it(subscription: dict[str, Any]) -> None:
     assert await said("codex", subscription) == {}
+
+
+UNREAD = {
+    "too deep to be read in part": b'["a secret",' + b"[" * 3_000 + b"]" * 3_000 + b"]",
+    "no JSON": b'["a secret", NaN]',
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("result", UNREAD)
+async def test_a_result_that_cannot_be_read(case: str, result: str) -> None:
+    """Claude Code may not take another in its place, so its turn ends."""
+    reply = await said(case, {"replaces": True}, UNREAD[result])
+    assert "sliphook: withheld: " in json.dumps(reply)
+    if CASES[case][0] == "claude-code":
+        assert reply["continue"] is False
+    assert await said(case, {}, UNREAD[result]) == {}
+
+
+async def test_half_a_character_in_a_call_is_told_to_guards() -> None:
+    seen: list[Any] = []
+
+    def look(call: Any) -> dict[str, Any]:
+        seen.append(call.arguments)
+        return {"decision": "deny", "reason": "no"}
+
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": look})
+    body = rb'{"session_id":"s","tool_name":"Bash","tool_input":{"command":"a \ud800"}}'
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket:
+            reply = await ask(socket, "claude-code", "PreToolUse", body)
+    assert seen == [{"command": "a \ufffd"}]
+    assert b'"permissionDecisionReason":"guard: no"' in reply

@@ -13,6 +13,7 @@ import pytest
 
 from sliphook.adapters.attached.build import build
 from sliphook.adapters.attachments import configs
+from sliphook.adapters.attachments.config_text import ConfigError
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.cli.main import main
 
@@ -177,15 +178,15 @@ def test_two_edits_at_once_lose_nothing(home: Path) -> None:
     file.write_text("{}")
     change = configs.attached(dialect, file, client, ["PreToolUse"], [])
     file.write_text('{"since": 1}')
-    with pytest.raises(configs.ConfigError, match="has changed meanwhile; try again"):
+    with pytest.raises(ConfigError, match="has changed meanwhile; try again"):
         configs.write(change)
     assert file.read_text() == '{"since": 1}'
-    refused: list[configs.ConfigError] = []
+    refused: list[ConfigError] = []
 
     def attach() -> None:
         try:
             configs.write(configs.attached(dialect, file, client, ["PreToolUse", "Stop"], []))
-        except configs.ConfigError as error:
+        except ConfigError as error:
             refused.append(error)
 
     threads = [threading.Thread(target=attach) for _ in range(8)]

@@ -12,7 +12,7 @@ import pytest
 
 from sliphook.adapters.attached.build import build
 from sliphook.adapters.attachments import configs, servers
-from sliphook.adapters.attachments.configs import ConfigError
+from sliphook.adapters.attachments.config_text import ConfigError
 from sliphook.adapters.attachments.servers import server_file, with_server, without_server
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.cli.main import main

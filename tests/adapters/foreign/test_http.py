@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import threading
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -14,7 +16,7 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.adapters.dialects.hosted.handler import Handler
-from sliphook.adapters.foreign.http import why_not_allowed
+from sliphook.adapters.foreign.http import ask, why_not_allowed
 from tests.programs import WAIT_S
 
 from .made import settings_json, spec
@@ -118,3 +120,39 @@ async def test_other_servers_are_not_asked(tmp_path: Path, server: Server) -> No
 def test_whom_they_may_ask(url: str, headers: dict[str, str], why: str | None) -> None:
     handler = Handler(event="Stop", url=url, headers=headers)
     assert why_not_allowed(handler, ["a.example"]) == why
+
+
+def test_a_server_that_drips() -> None:
+    """Each piece comes in time, and the answer never ends."""
+
+    def drip(listener: socket.socket) -> None:
+        peer, _ = listener.accept()
+        with peer:
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            peer.settimeout(0.05)
+            while True:
+                try:
+                    peer.sendall(b" ")
+                    if not peer.recv(65536):
+                        return
+                except TimeoutError:
+                    continue
+                except OSError:
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        handler = Handler(event="Stop", url=f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        ended = asyncio.run(asyncio.wait_for(ask(handler, b"{}", 0.5), WAIT_S))
+        thread.join(WAIT_S)
+    assert (ended.exit_code, ended.failure) == (None, "took longer than 0.5 s")
+
+
+@pytest.mark.parametrize("headers", [{"x": "\u20ac"}, {"x": "a\nb: c"}, {"": "a"}, {"x": "\udcff"}])
+def test_a_header_that_cannot_be_sent(server: Server, headers: dict[str, str]) -> None:
+    handler = Handler(event="Stop", url=f"http://{server.host}/", headers=headers)
+    ended = asyncio.run(ask(handler, b"{}", WAIT_S))
+    assert ended.exit_code is None
+    assert (ended.failure or "").startswith("could not be asked: ")
+    assert server.asked == []

@@ -246,3 +246,37 @@ def test_matchers_that_no_tool_may_fit(tmp_path: Path) -> None:
     assert line.startswith("PreToolUse on TodoWrite: only a tool of that very name fits")
     tools = {"plan": {"as": "TodoWrite"}}
     assert dead_matchers(source, Settings(foreign=ForeignSettings(tools=tools))) == []
+
+
+HOOK: dict[str, Any] = {"command": "a", "bash": "a"}
+NO_HOOKS: dict[str, Any] = {"hooks": []}
+MANY: list[tuple[str, dict[str, Any]]] = [
+    ("settings.json", {"Stop": [{"hooks": [HOOK]}] * 257}),
+    ("settings.json", {"Stop": [{"hooks": [HOOK] * 257}]}),
+    ("settings.json", {"Stop": [NO_HOOKS] * 300 + [HOOK]}),
+    ("hooks.json", {"beforeSubmitPrompt": [HOOK] * 257}),
+    ("hooks.json", {"agentStop": [HOOK] * 257}),
+]
+
+
+@pytest.mark.parametrize(("name", "hooks"), MANY)
+def test_no_hook_is_left_out_without_a_word(
+    name: str, hooks: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps({"hooks": hooks}))
+    with pytest.raises(SourceError, match="hooks has more than 256 entries"):
+        read_source(str(path))
+
+
+def test_no_hook_of_toml_or_yaml_is_left_out_without_a_word(tmp_path: Path) -> None:
+    toml = tmp_path / "settings.toml"
+    one = '[[hooks]]\nevent = "stop"\n[hooks.action]\ntype = "shell"\ncommand = "a"\n'
+    toml.write_text(one * 257)
+    with pytest.raises(SourceError, match="hooks has more than 256 entries"):
+        read_source(str(toml))
+    yaml = tmp_path / "agent.yaml"
+    hooks = {"stop": [{"command": "a"}] * 257}
+    yaml.write_text(json.dumps({"agents": {"root": {"hooks": hooks}}}))
+    with pytest.raises(SourceError, match="stop has more than 256 entries"):
+        read_source(str(yaml))

@@ -44,6 +44,20 @@ async def test_what_is_no_fault_or_a_small_one_works(way: str, tmp_path: Path) -
     assert outcome.result.content == "done"
 
 
+async def test_half_a_character_is_replaced(tmp_path: Path) -> None:
+    """As of a text that a server in JavaScript has cut."""
+    with trio.fail_after(WAIT_S):
+        outcome = await called("halves", tmp_path)
+    assert outcome.result.content == "\ufffd \U0001f600 \ufffd"
+
+
+@pytest.mark.parametrize("way", ["resources", "infinite"])
+async def test_what_cannot_be_had_costs_no_other_tool(way: str, tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([server("raw", [*RAW, way])]) as host:
+            await until(lambda: [one.name for one in host.tools()] == ["work"])
+
+
 async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
     problems: list[str] = []
     with trio.fail_after(WAIT_S):

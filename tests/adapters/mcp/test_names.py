@@ -27,3 +27,11 @@ def test_what_has_no_name_or_too_large_a_schema_is_left_out() -> None:
         "'': it has no name",
         "'large': its schema has 65,564 bytes; at most 65,536 are allowed",
     ]
+
+
+def test_a_schema_is_judged_as_the_host_reads_it() -> None:
+    """JSON has no infinite number: null takes its place."""
+    far = {"type": "object", "properties": {"x": {"maximum": float("inf")}}}
+    tools, (line,) = fit("x", [Offered("far", None, far), Offered("near", None, ANY)])
+    assert [tool.name for tool in tools] == ["near"]
+    assert line.startswith("'far': its schema cannot be used: ")

@@ -163,19 +163,26 @@ static int find_id(struct bytes in, struct bytes *id) {
   return 0;
 }
 
+/* Our folder in `in`: that is there, short, and no other user can change what is ours in it. A variable
+   that came from another user, as with `sudo -E`, names no such folder. */
+static int makes(char folder[sizeof address.sun_path], struct stat *ours, const char *in, int is_shared) {
+  struct stat there;
+  if (!in || *in != '/' || stat(in, &there) || !S_ISDIR(there.st_mode)) return 0;
+  int is_own = there.st_uid == geteuid(), is_sticky = there.st_mode & S_ISVTX;
+  if (is_own ? there.st_mode & S_IWOTH && !is_sticky : !is_shared || !is_sticky) return 0;
+  int size = is_shared ? snprintf(folder, sizeof address.sun_path, "%s/sliphook-%u", in, geteuid())
+                       : snprintf(folder, sizeof address.sun_path, "%s/sliphook", in);
+  if (size > (int)sizeof address.sun_path - ROOM_FOR_NAME) return 0;
+  return !lstat(folder, ours) || ((!mkdir(folder, 0700) || errno == EEXIST) && !lstat(folder, ours));
+}
+
 static void place(struct bytes id) {
   unsigned long long hash = 14695981039346656037ULL;
   for (size_t i = 0; i < id.size; i++) hash = (hash ^ (unsigned char)id.at[i]) * 1099511628211ULL;
-  const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
   struct stat there;
   char folder[sizeof address.sun_path];
-  int long_ = 1;
-  if (runtime && *runtime == '/' && !stat(runtime, &there) && S_ISDIR(there.st_mode))
-    long_ = snprintf(folder, sizeof folder, "%s/sliphook", runtime) > (int)sizeof folder - ROOM_FOR_NAME;
-  if (long_ && temporary && *temporary == '/')
-    long_ = snprintf(folder, sizeof folder, "%s/sliphook-%u", temporary, geteuid()) > (int)sizeof folder - ROOM_FOR_NAME;
-  if (long_) snprintf(folder, sizeof folder, "/tmp/sliphook-%u", geteuid());
-  if (lstat(folder, &there) && ((mkdir(folder, 0700) && errno != EEXIST) || lstat(folder, &there))) unreached();
+  if (!makes(folder, &there, getenv("XDG_RUNTIME_DIR"), 0) && !makes(folder, &there, getenv("TMPDIR"), 1) && !makes(folder, &there, "/tmp", 1))
+    unreached();
   if (!S_ISDIR(there.st_mode) || there.st_uid != geteuid() || there.st_mode & 077)
     unreached(); /* somebody else could listen there */
   if (snprintf(address.sun_path, sizeof address.sun_path, "%s/%s-%016llx.sock", folder, agent, hash) >= (int)sizeof address.sun_path)

@@ -72,19 +72,35 @@ def find_id(data: bytes) -> bytes:
     raise ValueError
 
 
+def makes(folder: str, parent: str, is_shared: bool) -> bool:
+    """Whether our folder is there now, and no other user can change what is ours in its parent."""
+    try:
+        there = os.stat(parent)
+        is_own, is_sticky = there.st_uid == os.geteuid(), bool(there.st_mode & 0o1000)
+        if (there.st_mode & 0o002 and not is_sticky) if is_own else not (is_shared and is_sticky):
+            return False
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError:
+        return False
+    return True
+
+
 def place(agent: str, session_id: bytes, room_for_name: int) -> str:
     """The path of the socket, in a folder that is this user's alone."""
     number = 14695981039346656037
     for byte in session_id:
         number = (number ^ byte) * 1099511628211 % (1 << 64)
     user, longest = os.geteuid(), 108 - room_for_name
-    runtime, temporary = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", "")
-    folder = f"{runtime}/sliphook"
-    if runtime[:1] != "/" or not os.path.isdir(runtime) or len(os.fsencode(folder)) > longest:
-        folder = f"{temporary}/sliphook-{user}"
-        if temporary[:1] != "/" or len(os.fsencode(folder)) > longest:
-            folder = f"/tmp/sliphook-{user}"
-    os.makedirs(folder, 0o700, exist_ok=True)
+    places = (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp")
+    for at, parent in enumerate(places):
+        folder = f"{parent}/sliphook-{user}" if at else f"{parent}/sliphook"
+        is_short = len(os.fsencode(folder)) <= longest
+        if parent[:1] == "/" and is_short and makes(folder, parent, at > 0):
+            break
+    else:
+        raise ValueError
     there = os.lstat(folder)
     if there.st_mode & 0o170077 != 0o040000 or there.st_uid != user:
         raise ValueError

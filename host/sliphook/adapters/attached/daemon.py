@@ -144,19 +144,19 @@ class Daemon:
             return self._refusal(request, "the hook is another agent's")
         said = f"{self._dialect.title}'s {request.event}"
         if payload is None:
-            return self._refusal(request, f"{said} is no JSON")
+            return self._unasked(request, f"{said} is no JSON")
         if payload.excess is not None and request.event in self._dialect.guards:
             return self._refusal(request, f"no plugin can be asked about {said}: {payload.excess}")
         told = self._dialect.read(request.event, payload.value)
         if isinstance(told, Misread):
-            return self._refusal(request, told.why)
+            return self._unasked(request, told.why)
         session = await self._session_of(told, request)
         if session is None and self._over.is_set():
             return None  # the client starts another daemon
         if session is None:
             if isinstance(told, SessionEnded):
                 return Answered(HookReply())
-            return self._refusal(request, f"over {MOST_SESSIONS} sessions are open")
+            return self._unasked(request, f"over {MOST_SESSIONS} sessions are open")
         try:
             if payload.excess is None:
                 answer = await session.take(told)
@@ -165,7 +165,7 @@ class Daemon:
                 answer = await self._take_in_part(session, told, payload.excess)
         except Exception:
             _log.exception("the hook %s failed", quote(request.event))
-            return self._refusal(request, "the plugins could not be asked")
+            return self._unasked(request, "the plugins could not be asked")
         reply = self._dialect.write(told, answer)
         for line in reply.unwritten:
             _log.warning("%s", quote(line))
@@ -189,6 +189,14 @@ class Daemon:
             return answer
         why = f"sliphook: withheld, since plugins that may change results cannot: {excess}"
         return msgspec.structs.replace(answer, result=why)
+
+    def _unasked(self, request: HookRequest, why: str) -> Answered:
+        """A guard denies; no result passes a plugin that may change results and was not told it."""
+        is_result = request.event in self._dialect.entry("post_tool_call").theirs
+        if not is_result or not self._plugins.hears("post_tool_call", replaces=True):
+            return self._refusal(request, why)
+        _log.warning("%s: %s", quote(request.event), quote(why))
+        return Answered(self._dialect.withhold(request.event, f"sliphook: withheld: {why}"))
 
     def _refusal(self, request: HookRequest, why: str) -> Answered:
         _log.warning("%s: %s", quote(request.event), quote(why))

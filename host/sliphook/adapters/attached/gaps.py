@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final
 
 import trio
@@ -20,7 +19,8 @@ _POLL_S: Final = 1.0
 def transcript_place(transcript: Transcript | None, session_id: str) -> str | None:
     """Where a session's transcript is, if the agent does not tell; None if it is not known."""
     found = transcript.of_session(session_id) if transcript is not None else None
-    return str(Path.home() / found) if found is not None else None
+    home = os.path.expanduser("~")
+    return os.path.join(home, found) if found is not None and os.path.isabs(home) else None
 
 
 class Tail:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
-import re
 import shlex
-import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -17,46 +14,15 @@ import msgspec
 from sliphook.adapters.attached.build import Client
 from sliphook.adapters.attached.request import ANSWER_S
 from sliphook.adapters.dialects.dialect import Dialect
-from sliphook.errors import SliphookError
-from sliphook.files.atomic import write_atomically
-from sliphook.files.ownership import why_unsafe
-from sliphook.files.private import make_private_folder
+from sliphook.files.paths import user_home
 from sliphook.quoting import quote
 
-MAX_CONFIG_BYTES: Final = 4 * 1024 * 1024
+from .config_text import Change, ConfigError, document_of, kept, put, read_text, written
+
 MARK: Final = "/sliphook/attached/"
 """In every command of ours, and in no other: the client's place in the data folder."""
-SERVER_MARK: Final = re.compile(r'"sliphook",\s*"mcp",\s*"--agent"')
-"""In the text of a file with our MCP server, in JSON and in TOML."""
 _LATER_S: Final = 5.0
 """The agent waits longer than the client, which then denies in its place."""
-
-
-class ConfigError(SliphookError):
-    """The agent's configuration cannot be changed. str() is one line."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    """What is to be written.
-
-    Attributes:
-        path: the file.
-        old: its text; None if there is none.
-        new: the text that it gets; None: it is removed.
-    """
-
-    path: Path
-    old: str | None
-    new: str | None
-
-    @property
-    def diff(self) -> str:
-        """For people; empty if nothing changes."""
-        name = str(self.path)
-        lines = difflib.unified_diff(
-            (self.old or "").splitlines(), (self.new or "").splitlines(), name, name, lineterm=""
-        )
-        return "\n".join(lines)
 
 
 def config_file(dialect: Dialect, *, project: Path | None = None) -> Path:
@@ -64,6 +30,7 @@ def config_file(dialect: Dialect, *, project: Path | None = None) -> Path:
 
     Raises:
         ConfigError: the agent runs no hooks of a project.
+        OSError: the user's home is not known.
     """
     config = dialect.config
     if project is not None:
@@ -71,7 +38,7 @@ def config_file(dialect: Dialect, *, project: Path | None = None) -> Path:
             raise ConfigError(f"{dialect.title} runs no hooks of a project, as far as is known")
         return project / config.project
     folder = os.environ.get(config.folder_variable or "", "")
-    return Path(folder) / Path(config.user).name if folder else Path.home() / config.user
+    return Path(folder) / Path(config.user).name if folder else user_home() / config.user
 
 
 def attached(
@@ -87,15 +54,34 @@ def attached(
     if old is None:
         document = {**dialect.config.first, **document}
     hooks = document.setdefault("hooks", {})
-    for event in events:
-        item = dialect.config.hook(
-            event,
-            client.command(dialect.name, event, closed=event in closed),
-            timeout_s=ANSWER_S + _LATER_S,
-            closed=event in closed,
-        )
-        hooks.setdefault(event, []).append(item)
+    for event, item in _items(dialect, client, events, closed):
+        if not isinstance(hooks.setdefault(event, []), list):
+            raise ConfigError(f"{quote(str(path), 200)} has no list of hooks for {event}")
+        hooks[event].append(item)
     return Change(path, old, written(document, old))
+
+
+def by_hand(
+    dialect: Dialect, path: Path, client: Client, events: Sequence[str], closed: Sequence[str]
+) -> Change:
+    """Our hooks alone, for a file that is not changed by us."""
+    hooks = {event: [item] for event, item in _items(dialect, client, events, closed)}
+    return Change(path, None, written({**dialect.config.first, "hooks": hooks}, None))
+
+
+def _items(
+    dialect: Dialect, client: Client, events: Sequence[str], closed: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for event in events:
+        yield (
+            event,
+            dialect.config.hook(
+                event,
+                client.command(dialect.name, event, closed=event in closed),
+                timeout_s=ANSWER_S + _LATER_S,
+                closed=event in closed,
+            ),
+        )
 
 
 def detached(dialect: Dialect, path: Path) -> Change:
@@ -113,11 +99,6 @@ def detached(dialect: Dialect, path: Path) -> Change:
     # without a copy of an older file there was none
     made = before is None and _same(json.dumps(dialect.config.first), document)
     return Change(path, old, None if made else written(document, old))
-
-
-def copy_of(path: Path) -> Path:
-    """Where the text of the file without anything of ours is kept."""
-    return path.with_name(f"{path.name}.before-sliphook")
 
 
 def _same(text: str, document: dict[str, Any]) -> bool:
@@ -193,66 +174,6 @@ def write(change: Change) -> Path | None:
     return put(change, has_ours=bool(lines(document)))
 
 
-def put(change: Change, *, has_ours: bool) -> Path | None:
-    """Write a change; returns the copy of what was there without anything of ours, if it is new.
-
-    Args:
-        change: what is to be written.
-        has_ours: something of ours of the caller's kind stands in the old text already.
-
-    Raises:
-        ConfigError: the file has changed meanwhile.
-        OSError: it cannot be written; the old one is as it was.
-    """
-    path, copy = change.path, copy_of(change.path)
-    make_private_folder(path.parent)
-    if read_text(path) != change.old:
-        raise ConfigError(f"{quote(str(path))} has changed meanwhile; try again")
-    if change.new is None:
-        path.unlink(missing_ok=True)
-        return None
-    mode = 0o600 if change.old is None else stat.S_IMODE(path.stat().st_mode)
-    # one file may have both our hooks and our server
-    is_theirs = change.old is not None and not has_ours and not SERVER_MARK.search(change.old)
-    if is_theirs:
-        write_atomically(copy, change.old or "")
-        copy.chmod(mode)
-    write_atomically(path, change.new)
-    path.chmod(mode)
-    if not is_theirs and kept(path) == change.new:
-        copy.unlink()
-    return copy if is_theirs else None
-
-
-def kept(path: Path) -> str | None:
-    """The text of the copy that `put` has kept; None if there is none that can be read."""
-    try:
-        return read_text(copy_of(path))
-    except ConfigError:
-        return None
-
-
-def read_text(path: Path) -> str | None:
-    """The text of an agent's configuration; None if there is none.
-
-    Raises:
-        ConfigError: the file cannot be read, or others could change it.
-    """
-    shown = quote(str(path), 200)
-    if path.is_symlink():
-        raise ConfigError(f"{shown} is a link; use --print, and write it by hand")
-    if (why := why_unsafe(path)) is not None:
-        raise ConfigError(f"{shown} is not changed: {why}")
-    try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ConfigError(f"{shown} is over {MAX_CONFIG_BYTES // 2**20} MiB")
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown} cannot be read: {quote(str(error), 200)}") from None
-
-
 def read_config(path: Path) -> tuple[str | None, dict[str, Any]]:
     """The text of an agent's configuration, None if there is none, and what is in it.
 
@@ -263,60 +184,26 @@ def read_config(path: Path) -> tuple[str | None, dict[str, Any]]:
     return text, document_of(path, text, "hooks")
 
 
-def document_of(path: Path, text: str | None, member: str) -> dict[str, Any]:
-    """What is in the text of a file in JSON; `member` of it is an object, or missing.
-
-    Raises:
-        ConfigError: it is no such JSON.
-    """
-    shown = quote(str(path), 200)
-    try:
-        document = json.loads(text or "{}", object_pairs_hook=_without_doubles)
-    except _Doubled as error:
-        raise ConfigError(f"{shown} has {quote(str(error), 80)} twice in one object") from None
-    except (ValueError, RecursionError):
-        raise ConfigError(f"{shown} is no JSON; use --print, and write it by hand") from None
-    if not isinstance(document, dict):
-        raise ConfigError(f"{shown} is no JSON object")
-    found = cast("dict[str, Any]", document)
-    if not isinstance(found.get(member, {}), dict):
-        raise ConfigError(f"{shown} has no {member} as its agent reads them")
-    return found
-
-
-class _Doubled(Exception):
-    """A name stands twice in one object: to write the file anew would lose one."""
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _Doubled(next(name for name in names if names.count(name) > 1))
-    return found
-
-
 def _lists(document: Mapping[str, Any]) -> dict[str, list[Any]]:
     hooks = cast("dict[str, Any]", document.get("hooks", {}))
     return {event: items for event, items in hooks.items() if isinstance(items, list)}
 
 
-def _commands(item: Any) -> list[str]:
-    """The commands of one item: of a group of handlers, or of a handler alone."""
-    if not isinstance(item, dict):
-        return []
-    fields = cast("dict[str, Any]", item)
-    inner: list[Any] = fields["hooks"] if isinstance(fields.get("hooks"), list) else []
-    own = [value for value in (fields.get("command"), fields.get("bash")) if isinstance(value, str)]
-    return own + [command for one in inner for command in _commands(one)]
+def _commands(handler: Mapping[str, Any]) -> list[str]:
+    found = (handler.get("command"), handler.get("bash"))
+    return [command for command in found if isinstance(command, str)]
 
 
 def _take_out(document: dict[str, Any]) -> bool:
-    """Remove our items, and the lists that are empty without them; whether there were any."""
+    """Remove our handlers, and the groups and lists that are empty without them.
+
+    Returns:
+        Whether there were any.
+    """
     taken = False
     for event, items in _lists(document).items():
-        left = [item for item in items if not _is_ours(item)]
-        if len(left) == len(items):
+        left = [one for item in items for one in _left(item)]
+        if left == items:
             continue
         taken = True
         if left:
@@ -328,17 +215,16 @@ def _take_out(document: dict[str, Any]) -> bool:
     return taken
 
 
-def _is_ours(item: Any) -> bool:
-    commands = _commands(item)
-    return bool(commands) and all(MARK in command for command in commands)
+def _left(item: Any) -> list[Any]:
+    """The item without our handlers, to which the user may have added others; empty: ours alone."""
+    ours = [handler for handler, _ in _handlers(item) if _is_ours(handler)]
+    if not ours:
+        return [item]
+    if ours == [item]:
+        return []
+    handlers = [one for one in item["hooks"] if one not in ours]
+    return [{**item, "hooks": handlers}] if handlers else []
 
 
-def written(document: dict[str, Any], old: str | None) -> str:
-    """The JSON as the file was laid out: its indent, and a line's end at its end."""
-    second = (old or "").splitlines()[1:2]
-    indent = second[0][: len(second[0]) - len(second[0].lstrip())] if second else ""
-    end = "\n" if old is None or old.endswith("\n") else ""
-    text = json.dumps(document, indent=indent or 2, ensure_ascii=False) + end
-    if any("\ud800" <= char <= "\udfff" for char in text):  # half a character, which was an escape
-        text = json.dumps(document, indent=indent or 2) + end
-    return text
+def _is_ours(handler: Mapping[str, Any]) -> bool:
+    return any(MARK in command for command in _commands(handler))

@@ -15,6 +15,7 @@ from sliphook.adapters.attached.build import current
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.adapters.dialects.subscribed import events_to_write, guarding, unaskable
+from sliphook.files.paths import user_home
 from sliphook.files.toml import TomlError
 from sliphook.quoting import quote
 from sliphook.registry import Registered
@@ -22,7 +23,8 @@ from sliphook.settings import AgentSettings, Settings
 from sliphook_sdk.protocol import Manifest
 
 from .codex_trust import skipped
-from .configs import ConfigError, HookLine, config_file, lines, read_config
+from .config_text import ConfigError
+from .configs import HookLine, config_file, lines, read_config
 from .records import Attached, remembered
 from .servers import server_entry, server_file, server_in
 
@@ -67,6 +69,10 @@ def wanted_in(agent: str, plugins: Iterable[Registered], settings: Settings) -> 
 
 def attachments(plugins: Iterable[Registered], settings: Settings) -> list[Attachment]:
     """Every attached agent. Reads the agents' configurations, starts nothing, raises nothing."""
+    try:
+        user_home()
+    except OSError:  # then no agent has a configuration that is known
+        return []
     installed = list(plugins)
     return [
         Attachment(one.agent, one.file, tuple(dict.fromkeys(found)), tuple(faults), one.server)

@@ -13,12 +13,24 @@ from typing import Any, Final, cast
 
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.relayed.messages import SERVER
+from sliphook.files.paths import user_home
 from sliphook.quoting import quote
 
-from .configs import MARK, Change, ConfigError, document_of, kept, put, read_text, written
+from .config_text import (
+    Change,
+    ConfigError,
+    document_of,
+    kept,
+    put,
+    read_text,
+    with_line_ends,
+    written,
+)
+from .configs import MARK
 
 _VARIABLES: Final = ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """Where the session's daemon is, and what is installed."""
+_REMARKS: Final = re.compile(r"(?m)(?:^[ \t]*(?:#.*)?\r?\n)+\Z")
 
 
 def server_file(dialect: Dialect, *, project: Path | None = None) -> Path:
@@ -33,7 +45,7 @@ def server_file(dialect: Dialect, *, project: Path | None = None) -> Path:
             raise ConfigError(f"it is not known where {dialect.title} has servers of a project")
         return project / config.project
     folder = os.environ.get(config.folder_variable or "", "")
-    return Path(folder) / Path(config.user).name if folder else Path.home() / config.user
+    return Path(folder) / Path(config.user).name if folder else user_home() / config.user
 
 
 def server_words(dialect: Dialect) -> list[str]:
@@ -87,6 +99,11 @@ def attached(dialect: Dialect, path: Path, granted: Iterable[str] = ()) -> Chang
     return Change(path, old, with_server(dialect, path, old, granted))
 
 
+def by_hand(dialect: Dialect, path: Path, granted: Iterable[str] = ()) -> Change:
+    """Our server alone, for a file that is not changed by us."""
+    return Change(path, None, with_server(dialect, path, None, granted))
+
+
 def detached(dialect: Dialect, path: Path) -> Change:
     """The file without our server: to the byte as it was, if nothing else has changed since.
 
@@ -119,7 +136,9 @@ def with_server(dialect: Dialect, path: Path, text: str | None, granted: Iterabl
     if path.suffix == ".toml":
         before = _without_table(dialect, path, text or "")
         block = [f"[{config.servers}.{SERVER}]", *(f"{k} = {_toml(v)}" for k, v in entry.items())]
-        new = "\n".join([*([before.rstrip("\n"), ""] if before.strip() else []), *block, ""])
+        end = with_line_ends("\n", before)
+        front = "".join([before.rstrip("\r\n"), end, end]) if before.strip() else ""
+        new = front + "".join(f"{line}{end}" for line in block)
         _check(path, before, new, config.servers, entry)
         return new
     document = document_of(path, text, config.servers)
@@ -184,24 +203,40 @@ def _refuse_foreign(path: Path, servers: Any) -> None:
 
 def _without_table(dialect: Dialect, path: Path, text: str) -> str:
     name = dialect.server.servers
-    document = _parsed(path, text)
+    document = _servers(path, text, name)
     if SERVER not in document.get(name, {}):
         return text
     _refuse_foreign(path, document[name])
     head = re.escape(f"[{name}.{SERVER}]")
-    new = re.sub(rf"(?m)^{head}[ \t]*\n(?:(?!\[).*(?:\n|\Z))*", "", text, count=1)
+    found = re.search(rf"(?m)(?:^\r?\n)?^{head}[ \t]*\r?\n((?:(?!\[).*(?:\n|\Z))*)", text)
+    new = text
+    if found is not None:
+        # what stands behind the last key may be a remark on the next table
+        behind = _REMARKS.search(found[1])
+        new = text[: found.start()] + (behind[0] if behind else "") + text[found.end() :]
     _check(path, new, text, name, document[name][SERVER])
     return new
 
 
 def _check(path: Path, without: str, with_it: str, name: str, entry: dict[str, Any]) -> None:
     """That our table is all that differs."""
-    document = _parsed(path, without)
-    if SERVER in document.get(name, {}):
-        raise ConfigError(f"{quote(str(path), 200)} could not be changed; use --print")
+    document = _servers(path, without, name)
+    is_left = SERVER in document.get(name, {})
     document.setdefault(name, {})[SERVER] = entry
-    if _parsed(path, with_it) != document:
-        raise ConfigError(f"{quote(str(path), 200)} could not be changed; use --print")
+    try:
+        differs = is_left or tomllib.loads(with_it) != document
+    except (tomllib.TOMLDecodeError, RecursionError):
+        differs = True
+    if differs:
+        raise ConfigError(f"{quote(str(path), 200)} could not be changed")
+
+
+def _servers(path: Path, text: str, name: str) -> dict[str, Any]:
+    """The whole document, in which the servers are a table, or missing."""
+    document = _parsed(path, text)
+    if not isinstance(document.get(name, {}), dict):
+        raise ConfigError(f"{quote(str(path), 200)} has no {name} as its agent reads them")
+    return document
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:

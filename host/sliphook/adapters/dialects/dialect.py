@@ -254,3 +254,23 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         else:
             told = Prompted(event=event, session_id="", text="")
         return self.write(told, HookAnswer(denied=why))
+
+    def withhold(self, event: str, why: str) -> HookReply:
+        """Has the model read `why` in place of a result that could not be read, where it can be.
+
+        Ends the turn, too: some agents take a result only in the shape that the tool gave.
+        """
+        told = ToolDone(
+            event=event,
+            session_id="",
+            tool_name="",
+            tool_kind="mcp",
+            origin="agent",
+            arguments={},
+            status="ok",
+            content="",
+            data=None,
+        )
+        if not self.write(told, HookAnswer(result=why)).stdout:
+            return HookReply()  # it takes no other result here
+        return self.write(told, HookAnswer(result=why, end=why))

@@ -129,6 +129,13 @@ class Fields:
             raise WrongField(f"{name} has something else than objects in it")
         return [Fields(cast(dict[str, Any], item)) for item in some]
 
+    def all_objects(self, name: str, at_most: int) -> list[Fields]:
+        """Every object of a list, which may have so many."""
+        value = self._values.get(name)
+        if isinstance(value, list) and len(cast(Any, value)) > at_most:
+            raise WrongField(f"{name} has more than {at_most} entries")
+        return self.objects(name, at_most)
+
     def fields(self, *names: str) -> Fields:
         """The fields of an object; of an empty one if it is not there."""
         return Fields(self.object(*names))

@@ -70,7 +70,7 @@ def _words(handler: Handler, source: Source) -> Iterator[str]:
         "COPILOT_PROJECT_DIR": source.base,
         "COPILOT_HOOK_DIR": source.root,
         "extensionPath": source.root,
-        "HOME": Path.home(),
+        "HOME": os.path.expanduser("~"),  # as it stands, if there is none
         "PWD": source.base,
     }
     for text in (_WRITTEN.sub(" ", handler.command), *(handler.args or ())):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -35,30 +36,35 @@ def why_not_allowed(handler: Handler, hosts: Sequence[str]) -> str | None:
 
 async def ask(handler: Handler, body: bytes, timeout_s: float) -> Ended:
     """Send it; no redirect is followed, and at most 1 MiB of the response is read."""
-    headers = {"content-type": "application/json", **handler.headers}
     try:
-        async with (
-            httpx.AsyncClient(timeout=timeout_s, trust_env=False) as client,
-            client.stream(
-                handler.method,
-                handler.url or "",
-                content=None if handler.method == "GET" else body,
-                headers=headers,
-            ) as response,
-        ):
-            kept = bytearray()
-            async for piece in response.aiter_bytes():
-                kept += piece
-                if len(kept) > MAX_BODY_BYTES:
-                    return Ended(
-                        exit_code=None, failure="was answered with over 1 MiB", of_http=True
-                    )
-            text = kept.decode("utf-8", "replace")
-            if response.is_success:
-                return Ended(exit_code=0, stdout=text, of_http=True)
-            return Ended(
-                exit_code=None, failure=f"was answered with {response.status_code}", of_http=True
-            )
-    except httpx.HTTPError as error:
-        what = str(error) or type(error).__name__
-        return Ended(exit_code=None, failure=f"could not be asked: {what}", of_http=True)
+        async with asyncio.timeout(timeout_s):  # httpx counts it for each piece anew
+            return await _ask(handler, body)
+    except TimeoutError:
+        failure = f"took longer than {timeout_s:g} s"
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: of a header
+        failure = f"could not be asked: {str(error) or type(error).__name__}"
+    return Ended(exit_code=None, failure=failure, of_http=True)
+
+
+async def _ask(handler: Handler, body: bytes) -> Ended:
+    headers = {"content-type": "application/json", **handler.headers}
+    async with (
+        httpx.AsyncClient(timeout=None, trust_env=False) as client,
+        client.stream(
+            handler.method,
+            handler.url or "",
+            content=None if handler.method == "GET" else body,
+            headers=headers,
+        ) as response,
+    ):
+        kept = bytearray()
+        async for piece in response.aiter_bytes():
+            kept += piece
+            if len(kept) > MAX_BODY_BYTES:
+                return Ended(exit_code=None, failure="was answered with over 1 MiB", of_http=True)
+        text = kept.decode("utf-8", "replace")
+        if response.is_success:
+            return Ended(exit_code=0, stdout=text, of_http=True)
+        return Ended(
+            exit_code=None, failure=f"was answered with {response.status_code}", of_http=True
+        )

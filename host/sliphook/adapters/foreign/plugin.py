@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from .rows import Row, Wanted, wanted
 from .running import Runner, refusable, tool_of
 from .sources import Source
 from .telling import Remembered, remember, told_of
-from .transcript import ClaudeTranscripts, is_read
+from .transcript import ClaudeTranscripts, is_read, name_of
 
 _MARGIN_S: Final = 0.1
 MAX_ALERT_CHARS: Final = 2_000
@@ -208,10 +209,12 @@ class HooksPlugin:
 
     def _env_file(self, session_id: str) -> Path:
         folder = self._data / "env"
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{session_id.replace('/', '_')[:128]}.sh"
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{name_of(session_id)}.sh"
 
     def _forget(self, session_id: str) -> None:
         """Remove what was kept for a session that has ended."""
         self._transcripts.forget(session_id)
-        self._env_file(session_id).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._env_file(session_id).unlink(missing_ok=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -22,6 +25,14 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 _WORD: Final = "transcript"
 _MAX_FILES: Final = 400
 _MAX_FILE_BYTES: Final = 1024 * 1024
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+def name_of(session_id: str) -> str:
+    """A file's name for a session, whose id is any text of its agent's."""
+    if _PLAIN.fullmatch(session_id):
+        return session_id
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_read(source: Source) -> bool:
@@ -31,7 +42,7 @@ def is_read(source: Source) -> bool:
     files = list(scripts(source))
     if source.is_plugin:
         for folder, _, names in os.walk(source.root):
-            files += [Path(folder, name) for name in names]
+            files += [file for name in names if (file := Path(folder, name)).is_file()]
             if len(files) > _MAX_FILES:
                 break
     return any(_has_word(file) for file in files[:_MAX_FILES])
@@ -57,23 +68,24 @@ class ClaudeTranscripts:
         self._last: dict[str, str | None] = {}
 
     def path(self, session_id: str) -> Path:
-        """The file of a session; it is there."""
-        # an id of ours has no slash; one of an agent's own might
-        path = self.folder / f"{session_id.replace('/', '_')[:128]}.jsonl"
+        """The file of a session; it is there, if it can be made."""
+        path = self.folder / f"{name_of(session_id)}.jsonl"
         if session_id not in self._last:
-            self.folder.mkdir(parents=True, exist_ok=True)
             self._last[session_id] = None
-            path.touch(mode=0o600)
+            with suppress(OSError):  # a full disk: then hooks find none
+                self.folder.mkdir(parents=True, exist_ok=True)
+                path.touch(mode=0o600)
         return path
 
     def add(self, payload: Payload, tools: ToolMap) -> None:
-        """Write what belongs into it."""
+        """Write what belongs into it, as far as the disk takes it."""
         for kind, message in _messages(payload, tools):
-            self._write(payload, kind, message)
+            with suppress(OSError):
+                self._write(payload, kind, message)
 
     def _write(self, payload: Payload, kind: str, message: dict[str, Any]) -> None:
         path = self.path(payload.session_id)
-        if path.stat().st_size > MAX_BYTES:
+        if path.exists() and path.stat().st_size > MAX_BYTES:  # a hook may have moved it away
             return
         own = str(uuid4())
         line = {
@@ -94,7 +106,8 @@ class ClaudeTranscripts:
     def forget(self, session_id: str) -> None:
         """Remove the file of a session that has ended."""
         if session_id in self._last:
-            self.path(session_id).unlink(missing_ok=True)
+            with suppress(OSError):
+                self.path(session_id).unlink(missing_ok=True)
             del self._last[session_id]
 
 

@@ -66,7 +66,8 @@ class _Budget:
 
     def why_not(self, schema: dict[str, Any]) -> str | None:
         """Why the next schema is not taken, or None; then it counts."""
-        size = len(msgspec.json.encode(schema))
+        sent = msgspec.json.encode(schema)
+        size = len(sent)
         if size > MAX_SCHEMA_BYTES:
             return f"its schema has {size:,} bytes; at most {MAX_SCHEMA_BYTES:,} are allowed"
         if self._bytes + size > MAX_ALL_BYTES:
@@ -74,7 +75,8 @@ class _Budget:
         if schema.get("type", "object") != "object":
             return "its schema must describe an object"
         try:
-            self._parts += check_schema(schema, MAX_SCHEMA_PARTS - self._parts)
+            # as the host reads it: an infinite number has become null
+            self._parts += check_schema(msgspec.json.decode(sent), MAX_SCHEMA_PARTS - self._parts)
         except TooManySchemas:
             return f"with it the tools have more than {MAX_SCHEMA_PARTS:,} schemas in them"
         except SchemaError as error:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import Resource
 
 from .names import Offered
+from .transports.lines import in_a_line, say
 
 MOST_LISTED: Final = 100
 _URI: Final = {"type": "string", "description": "which one; without it all are listed"}
@@ -15,17 +17,17 @@ SCHEMA: Final = {"type": "object", "properties": {"uri": _URI}}
 
 
 async def resource_tool(client: Client, server: str) -> list[Offered]:
-    """The tool, if the server has resources.
-
-    Raises:
-        MCPError: the server says that it has, and does not list them.
-    """
+    """The tool, if the server has resources. One that cannot list them has none."""
     if client.server_capabilities.resources is None:
         return []
-    if not (
-        (await client.list_resources()).resources
-        or (await client.list_resource_templates()).resource_templates
-    ):
+    try:
+        has_some = (await client.list_resources()).resources or (
+            await client.list_resource_templates()
+        ).resource_templates
+    except MCPError as exc:
+        say(f"its resources are left out: {in_a_line(exc)}")
+        return []
+    if not has_some:
         return []
     description = "Read a resource of this server by its URI, or list them."
     return [Offered(f"{server}_read_resource", description, SCHEMA)]

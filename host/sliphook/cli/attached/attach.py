@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import EXIT_OK, Failed
+from sliphook.cli.common import EXIT_OK, Failed, complain
 from sliphook.cli.report import says
 
 if TYPE_CHECKING:
-    from sliphook.adapters.attachments.configs import Change
+    from sliphook.adapters.attachments.config_text import Change
     from sliphook.adapters.dialects.dialect import Dialect
     from sliphook_sdk.protocol import Manifest
 
@@ -83,7 +83,11 @@ def attach(
         path = configs.config_file(dialect, project=root)
         server = servers.server_file(dialect, project=root) if mcp else None
         closed = guarding(dialect, manifests)
-        change = configs.attached(dialect, path, client, events, closed)
+        change = _changed(
+            lambda: configs.attached(dialect, path, client, events, closed),
+            lambda: configs.by_hand(dialect, path, client, events, closed),
+            only_print=only_print,
+        )
         if not client.compiled:
             click.echo("no C compiler works here: a hook costs 20 ms instead of 2", err=True)
         _say_limits(dialect, manifests)
@@ -91,7 +95,11 @@ def attach(
         if not only_print:
             records.remember(agent, path)
         if server is not None:
-            more = servers.attached(dialect, server, granted)
+            more = _changed(
+                lambda: servers.attached(dialect, server, granted),
+                lambda: servers.by_hand(dialect, server, granted),
+                only_print=only_print,
+            )
             _carry_out(more, servers.write, only_print=only_print, yes=yes)
             if not only_print:
                 records.remember(agent, path, server)
@@ -110,6 +118,7 @@ def attach(
 def detach(agent: str, project: bool, only_print: bool, yes: bool) -> int:
     """Remove what `attach` wrote into AGENT's configuration, and nothing else."""
     from sliphook.adapters.attachments import configs, records, servers
+    from sliphook.adapters.attachments.config_text import ConfigError
     from sliphook.errors import SliphookError
 
     dialect = dialect_of(agent)
@@ -123,9 +132,27 @@ def detach(agent: str, project: bool, only_print: bool, yes: bool) -> int:
         _carry_out(configs.detached(dialect, path), configs.write, only_print=only_print, yes=yes)
         if not only_print:
             records.forget(agent, path)
+    except ConfigError as error:
+        ours = f"the hooks with {configs.MARK} in their command, and the MCP server sliphook"
+        raise Failed(f"{error}; to be taken out by hand: {ours}") from None
     except (SliphookError, OSError) as error:
         raise Failed(str(error)) from None
     return EXIT_OK
+
+
+def _changed(
+    make: Callable[[], Change], by_hand: Callable[[], Change], *, only_print: bool
+) -> Change:
+    """The change, or what the user has to write if that file is not ours to change."""
+    from sliphook.adapters.attachments.config_text import ConfigError
+
+    try:
+        return make()
+    except ConfigError as error:
+        if not only_print:
+            raise Failed(f"{error}; --print shows what to write there by hand") from None
+        complain(f"{error}; this is to be written there by hand:")
+        return by_hand()
 
 
 def _say_limits(dialect: Dialect, manifests: list[Manifest]) -> None:

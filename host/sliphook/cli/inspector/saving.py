@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from keyword import iskeyword
 from pathlib import PurePath
 from pprint import pformat
 from typing import Any, Final
@@ -63,6 +64,7 @@ def as_test(plugin: PurePath, method: str, params: dict[str, Any], result: Any) 
         NoTest: the plugin has no harness, or the message is none that a harness sends.
         msgspec.ValidationError: the answer is none that the host takes.
     """
+    _check(method, params)
     if plugin.suffix == ".py":
         body = "\n".join(f"    {line}" for line in _python(method, params, result).splitlines())
         name = re.sub(r"\W+", "_", method)
@@ -74,6 +76,17 @@ def as_test(plugin: PurePath, method: str, params: dict[str, Any], result: Any) 
         f"{plugin.name} is no Python and no JavaScript file, so there is no harness for it;"
         " save the trace, and replay that: sliphook trace replay"
     )
+
+
+def _check(method: str, params: dict[str, Any]) -> None:
+    """What was written by hand may be no call at all."""
+    kind = method.partition("/")[0]
+    takes = {"tool": dict, "command": str}.get(kind)
+    if takes is None:
+        return
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, takes | None):
+        raise NoTest(f"no harness sends such a {method}: its name or its arguments are none")
 
 
 def _python(method: str, params: dict[str, Any], result: Any) -> str:
@@ -101,8 +114,9 @@ def _python(method: str, params: dict[str, Any], result: Any) -> str:
 
 
 def _call(function: str, name: str, fields: dict[str, Any]) -> str:
-    given = "".join(f", {key}={value!r}" for key, value in fields.items() if key.isidentifier())
-    others = {key: value for key, value in fields.items() if not key.isidentifier()}
+    plain = {key for key in fields if key.isidentifier() and not iskeyword(key)}
+    given = "".join(f", {key}={fields[key]!r}" for key in fields if key in plain)
+    others = {key: value for key, value in fields.items() if key not in plain}
     return f"{function}({name!r}{given}{f', **{others!r}' if others else ''})"
 
 

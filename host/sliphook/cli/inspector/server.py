@@ -138,7 +138,10 @@ class PageServer:
         record = self._feed.message(request.path_params["number"])
         if record is None:
             return _no("that message is not kept any more", 404)
-        return _json({"method": record.method, "params": _params(record)})
+        try:
+            return _json({"method": record.method, "params": _params(record)})
+        except DECODE_ERRORS:  # whatever the plugin has written
+            return _no("the params of that message are no object", 409)
 
     async def _test(self, request: Request) -> Response:
         record = self._feed.message(request.path_params["number"])
@@ -151,7 +154,7 @@ class PageServer:
             if reply.error is not None:
                 raise NoTest("the plugin answered with an error: no harness expects that")
             text = as_test(path, record.method, _params(record), reply.result)
-        except (NoTest, msgspec.ValidationError) as error:
+        except (NoTest, *DECODE_ERRORS) as error:
             return _no(str(error), 409)
         return _download(text.encode(), file_name(path, record.method), "text/plain")
 

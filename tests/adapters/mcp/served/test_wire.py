@@ -139,6 +139,8 @@ async def test_a_call_over_pipes_and_sockets(sockets: bool) -> None:
         (b"junk", -32700, None),
         (b"\xff\xfe\x00", -32700, None),
         (b"[" * 100_000, -32600, None),
+        (b'{"jsonrpc":"2.0","id":"\xff","params":' + b"[" * 1_100 + b"}", -32600, None),
+        (b'{"jsonrpc":"2.0","id":"\x01","params":[' + b"1," * 30_000 + b"1]}", -32600, None),
         (b"[]", -32600, None),
         (b'{"jsonrpc":"2.0","id":3}', -32600, 3),
         (b'{"jsonrpc":"1.0","id":3,"method":"ping"}', -32600, 3),
@@ -171,7 +173,10 @@ async def test_sixteen_mebibytes_are_refused_by_their_id(front: bool) -> None:
             nursery.start_soon(client.write, json.dumps(whole).encode() + b"\n")
             said = await client.hear()
         assert said["id"] == 7
-        assert said["error"] == {"code": -32600, "message": "the message is over 4 MiB"}
+        assert said["error"] == {
+            "code": -32600,
+            "message": "the message is not read: it is over 4 MiB",
+        }
         await client.call(8, a=1)
         assert (await client.hear())["id"] == 8
 

@@ -58,6 +58,8 @@ def work(call: dict[str, Any]) -> dict[str, Any]:
         send(id="q", method=method, params=params)
         answer = json.loads(sys.stdin.readline())
         text = json.dumps(answer.get("result") or answer["error"]["message"])
+    if WAY == "halves":
+        text = "\ud83d \U0001f600 \ude00"  # json.dumps writes escapes
     if WAY == "large":
         text = "x" * 2_000_000
     return {"content": [{"type": "text", "text": text}]}
@@ -85,6 +87,11 @@ def main() -> None:
             },
             "tools/list": {"tools": [{"name": name, "inputSchema": ANY} for name in TOOLS]},
         }
+        if WAY == "resources":  # it says so, and lists none
+            results["initialize"]["capabilities"]["resources"] = {}
+        if WAY == "infinite":  # json.dumps writes Infinity
+            schema = {"type": "object", "properties": {"x": {"maximum": float("inf")}}}
+            results["tools/list"]["tools"].append({"name": "far", "inputSchema": schema})
         if method == "tools/call":
             send(id=call["id"], result=work(call))
         elif method in results:

@@ -42,7 +42,7 @@ def define(config: Mapping[str, Any]) -> Definitions:
 
 
 def _hooks(config: Mapping[str, Any]) -> Iterator[tuple[str, Handler | RefusedHook]]:
-    for hook in Fields(config).objects("hooks", MAX_HOOKS):
+    for hook in Fields(config).all_objects("hooks", MAX_HOOKS):
         event = hook.needed_name("event")
         action = hook.fields("action")
         kind = action.name("type") or ""

@@ -26,11 +26,11 @@ def groups(config: Mapping[str, Any]) -> Iterator[tuple[str, Fields, Fields]]:
         WrongField: the shape is another.
     """
     for event, listed in Fields(config).object("hooks").items():
-        for group in Fields({"hooks": listed}).objects("hooks", MAX_HOOKS):
+        for group in Fields({"hooks": listed}).all_objects("hooks", MAX_HOOKS):
             if group.raw("hooks") is None:  # not in a group, as some write it
                 yield event, Fields({}), group
                 continue
-            for hook in group.objects("hooks", MAX_HOOKS):
+            for hook in group.all_objects("hooks", MAX_HOOKS):
                 yield event, group, hook
 
 

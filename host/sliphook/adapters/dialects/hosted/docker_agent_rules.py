@@ -84,11 +84,11 @@ def define(config: Mapping[str, Any]) -> Definitions:
 
 def _hooks(hooks: Mapping[str, Any]) -> Iterator[tuple[str, Handler | RefusedHook]]:
     for event, listed in hooks.items():
-        for one in Fields({event: listed}).objects(event, MAX_HOOKS):
+        for one in Fields({event: listed}).all_objects(event, MAX_HOOKS):
             if event not in TOOL_EVENTS:
                 yield event, _hook(event, Fields({}), one)
                 continue
-            for hook in one.objects("hooks", MAX_HOOKS):
+            for hook in one.all_objects("hooks", MAX_HOOKS):
                 yield event, _hook(event, one, hook)
 
 

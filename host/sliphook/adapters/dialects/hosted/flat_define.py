@@ -44,7 +44,7 @@ def define_cursor(config: Mapping[str, Any]) -> Definitions:
 
     def found() -> Iterator[tuple[str, Handler | RefusedHook]]:
         for event, listed in Fields(config).object("hooks").items():
-            for hook in Fields({"hooks": listed}).objects("hooks", MAX_HOOKS):
+            for hook in Fields({"hooks": listed}).all_objects("hooks", MAX_HOOKS):
                 yield event, _cursor(event, hook)
 
     return collect(found())

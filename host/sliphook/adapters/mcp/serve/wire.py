@@ -47,8 +47,8 @@ _CHUNK: Final = 64 * 1024
 _WITHOUT_BLOCKING: Final = select.PIPE_BUF
 _QUEUED: Final = 16
 _KEPT: Final = 512
-_TOO_LONG: Final = f"is over {MAX_LINE_BYTES // 2**20} MiB"
-_ID: Final = rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")'
+_TOO_LONG: Final = f"it is over {MAX_LINE_BYTES // 2**20} MiB"
+_ID: Final = rb'"id"\s*:\s*(\d{1,15}|"[ !#-\[\]-~]{1,100}")'
 _ID_FIRST: Final = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
 _ID_LAST: Final = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
@@ -215,7 +215,7 @@ class Incoming(_Closing):
     async def _refuse_unread(self, first: bytes, last: bytes, why: str) -> None:
         found = _ID_FIRST.match(first[:_KEPT]) or _ID_LAST.search(last[-_KEPT:])
         id = msgspec.json.decode(found[1]) if found is not None else None
-        await self._out.refuse(id, INVALID_REQUEST, f"the message {why}")
+        await self._out.refuse(id, INVALID_REQUEST, f"the message is not read: {why}")
 
     async def _read(self, line: bytes) -> JSONRPCMessage | None:
         if not line.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sliphook_sdk.protocol.weight import Weight
@@ -17,6 +18,20 @@ MOST_RUBBISH: Final = 100
 TOO_LONG: Final = f"it sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
 
 _LINE_ENDS: Final = b"\r\n"
+_ESCAPE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
+"""Of JSON; the group is half a character alone."""
+
+
+def whole_characters(body: bytes) -> bytes:
+    """JSON in which U+FFFD stands for each half of a character.
+
+    Servers in JavaScript write these when they cut a text, and the SDK drops such a message.
+    """
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return body
+    return _ESCAPE.sub(lambda one: rb"\ufffd" if one[1] else one[0], body)
 
 
 def too_heavy(body: bytes) -> str | None:

@@ -16,7 +16,15 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.inbound import MCP_METHOD_HEADER
 from mcp_types import INTERNAL_ERROR
 
-from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, TOO_LONG, EventWeight, PerSecond, too_heavy
+from .bounds import (
+    MAX_MESSAGE_BYTES,
+    MOST_PER_SECOND,
+    TOO_LONG,
+    EventWeight,
+    PerSecond,
+    too_heavy,
+    whole_characters,
+)
 from .lines import in_a_line
 
 _CONNECT_S: Final = 10.0
@@ -169,7 +177,7 @@ async def _whole(response: httpx2.Response) -> bytes:
         await response.aclose()
     if (why := too_heavy(bytes(body))) is not None:
         raise _TooMuch(why)
-    return bytes(body)
+    return whole_characters(bytes(body))
 
 
 def _failed(why: str) -> httpx2.Response:

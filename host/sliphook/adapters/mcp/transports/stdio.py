@@ -14,7 +14,15 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
-from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, PerSecond, too_heavy
+from .bounds import (
+    MAX_MESSAGE_BYTES,
+    MOST_PER_SECOND,
+    MOST_RUBBISH,
+    TOO_LONG,
+    PerSecond,
+    too_heavy,
+    whole_characters,
+)
 from .process import ServerProcess
 
 _In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -85,7 +93,7 @@ async def _read_all(
         if (why := too_heavy(line)) is not None:
             return why
         try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = _message(line)
         except ValueError:
             rubbish += 1
             if rubbish == 1:
@@ -98,3 +106,12 @@ async def _read_all(
         pause_s = pace.pause_s(1, asyncio.get_running_loop().time())
         if pause_s:
             await asyncio.sleep(pause_s)
+
+
+def _message(line: bytes) -> types.JSONRPCMessage:
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        if (whole := whole_characters(line)) == line:
+            raise
+        return types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
