@@ -34,6 +34,10 @@ async def called(returned: object) -> tuple[str, ToolResult, dict[str, Any]]:
     return outcome.status, outcome.result, told
 
 
+class Text(str):
+    pass
+
+
 def generated() -> Iterator[int]:
     yield 1
 
@@ -50,6 +54,9 @@ def generated() -> Iterator[int]:
         (1.5, "1.5", 1.5),
         (ToolResult(content="as it is", data={"a": 1}), "as it is", {"a": 1}),
         ("half \ud83d", "half \ufffd", None),
+        (Text("of its own class"), "of its own class", None),
+        (ToolResult(content=Text("half \ud83d")), "half \ufffd", None),
+        ({"none": None}, '{"none":null}', {"none": None}),
     ],
 )
 async def test_what_a_tool_may_return(
@@ -58,7 +65,7 @@ async def test_what_a_tool_may_return(
     status, result, told = await called(returned)
     assert status == "ok"
     assert told == {"content": content, "is_error": False, "data": data}
-    assert result.data == data
+    assert (result.content, result.data) == (content, data)
 
 
 class Wordless(Exception):
@@ -78,6 +85,13 @@ class Wordless(Exception):
         (ToolResult(content=cast(str, b"x")), "its content is bytes, and no text"),
         (ToolResult(content="x", is_error=cast(bool, "no")), "its is_error is str, and no bool"),
         (ToolResult(content="x", data=object()), "object"),
+        (float("nan"), "it returned float, which JSON cannot hold: $ is nan, which JSON does not"),
+        (
+            {"a": [1, float("inf")]},
+            "which JSON cannot hold: $.a[1] is inf, which JSON does not have",
+        ),
+        ({"a": {1: "x", "1": "y"}}, "which JSON cannot hold: it has the key '1' twice"),
+        (ToolResult(content="x", data=float("nan")), "its data cannot be told: $ is nan, which"),
         (ValueError("boom"), "boom"),
         (ValueError(), "ValueError"),
         (Wordless(), "Wordless"),

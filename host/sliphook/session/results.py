@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.wire import envelope
+from sliphook.wire.json_value import not_as_written
 from sliphook.wire.sendable import encode_value, excess_of, too_much_of
 from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, Part, ToolResult, Usage, parts
 from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES
@@ -205,12 +207,14 @@ def result_of(returned: object) -> ToolResult:
             raise TypeError(f"its content is {type(returned.content).__name__}, and no text")
         if not isinstance(cast(object, returned.is_error), bool):
             raise TypeError(f"its is_error is {type(returned.is_error).__name__}, and no bool")
-        _told(returned.content)
+        content = _told(returned.content)
         if (unfit := parts.why_not(returned.parts)) is not None:
             raise TypeError(unfit)
         _told("".join(part.data or part.text or "" for part in returned.parts or ()))
-        encode_value(returned.data)  # raises if the plugins could not be told of it
-        return returned
+        # raises if the plugins could not be told of it
+        if (odd := not_as_written(returned.data, encode_value(returned.data))) is not None:
+            raise TypeError(f"its data cannot be told: {odd}")
+        return returned if content is returned.content else replace(returned, content=content)
     if returned is None or isinstance(returned, str):
         return ToolResult(content=_told(returned or ""))
     if isinstance(returned, (bytes, bytearray, memoryview)):
@@ -223,6 +227,8 @@ def result_of(returned: object) -> ToolResult:
             f"it returned {_type_of(returned)}, which JSON cannot hold: {error}"
         ) from None
     content = _told(body.decode())
+    if (odd := not_as_written(returned, body)) is not None:
+        raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: {odd}")
     if too_much_of(body) is not None:
         return ToolResult(content=content)
     excess = excess_of(body, MAX_DEPTH)
@@ -232,13 +238,17 @@ def result_of(returned: object) -> ToolResult:
 
 
 def _told(content: str) -> str:
-    """The text, which the plugins can be told of: one that hides secrets must see all of it."""
+    """The text as plugins are told of it, all of it: one that hides secrets must see it.
+
+    It is plain, with U+FFFD for each lone surrogate.
+    """
     if len(content) > MAX_HOST_MESSAGE_BYTES:
         raise TypeError(
             f"it returned {len(content):,} characters, and {MAX_HOST_MESSAGE_BYTES:,} are the most;"
             " write them to a file and return its path"
         )
-    return content
+    told: str = msgspec.json.decode(envelope.encode(str.__str__(content)))
+    return content if type(content) is str and told == content else told
 
 
 def _type_of(value: object) -> str:

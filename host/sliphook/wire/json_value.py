@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any, cast
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol.limits import MAX_DEPTH
+from sliphook_sdk.protocol.names import doubled_in
 
 from . import envelope
 from .sendable import excess_of, too_much_of
@@ -53,6 +55,24 @@ def plain(value: Any) -> Any:
     return copy
 
 
+def not_as_written(value: Any, body: bytes) -> str | None:
+    """What `envelope.encode` has written otherwise without a word, and where; None if nothing.
+
+    That is a number that JSON does not have, which became null, and a key that stands twice: 1 and
+    "1".
+
+    Args:
+        value: what was encoded.
+        body: the text.
+    """
+    doubled = doubled_in(body)
+    if doubled is not None:
+        return f"it has the key '{quote(doubled.name, 40)}' twice"
+    if b"null" not in body:
+        return None
+    return next(_odd_parts(msgspec.to_builtins(value), "$", 0), None)
+
+
 def copied(value: Any) -> Any:
     """A copy of what `plain` has made: what is done to it is not done to the original."""
     return msgspec.json.decode(envelope.encode(value))
@@ -75,7 +95,7 @@ def _odd_parts(value: object, path: str, depth: int) -> Iterator[str]:
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield f"{quote(path, 80)} is {value}, which JSON does not have"
-    elif not isinstance(value, _PLAIN):
+    elif type(value) not in _PLAIN and not isinstance(value, Enum):
         kind = type(value).__name__
         yield f"{quote(path, 80)} is {_an(kind)}, which JSON does not have"
 

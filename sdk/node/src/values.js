@@ -83,6 +83,7 @@ function opaque(value) {
   if (types.isRegExp(value)) return "a RegExp: give its source";
   if (types.isAnyArrayBuffer(value)) return "an ArrayBuffer: give a Uint8Array";
   if (types.isWeakMap(value) || types.isWeakSet(value)) return "a WeakMap or WeakSet";
+  if (Symbol.iterator in value || Symbol.asyncIterator in value) return "an iterator: give an array";
   return undefined;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -14,7 +15,8 @@ from sliphook_sdk.protocol.weight import weigh
 def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes:
     r"""Encode a value.
 
-    A lone surrogate, which a file name may contain, becomes its escape as text: `\udc80`.
+    A lone surrogate, which a file name may contain, becomes its escape as text: `\udc80`. A text or
+    a number of a class of its own, such as numpy's `float64`, is written as what it is.
 
     Args:
         value: anything that msgspec encodes.
@@ -25,10 +27,24 @@ def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes
         ValueError: the same.
         RecursionError: the value contains itself.
     """
+    hook = partial(_plain, unknown)
     try:
-        return msgspec.json.encode(value, enc_hook=unknown)
+        return msgspec.json.encode(value, enc_hook=hook)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_escaped(msgspec.to_builtins(value, enc_hook=unknown)))
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(value, enc_hook=hook)))
+
+
+def _plain(unknown: Callable[[Any], Any] | None, value: object) -> Any:
+    """What msgspec, which takes exact types alone, cannot encode, as something that it can."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if unknown is None:
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    return unknown(value)
 
 
 def check_limits(body: bytes, method: str) -> None:
