@@ -265,6 +265,35 @@ async def test_an_interrupt_ends_all_spans() -> None:
     assert spans._open == {}  # pyright: ignore[reportPrivateUsage]
 
 
+async def test_a_tool_that_was_told_to_stop_and_goes_on_is_no_cancelled_one_alone() -> None:
+    exporter = InMemorySpanExporter()
+    runs = trio.Event()
+
+    async def deploy(_: Any) -> str:
+        runs.set()
+        await trio.sleep_forever()
+
+    slow = FakePlugin("slow", tools={"deploy": deploy})
+
+    async def interrupt(session: Session) -> None:
+        await runs.wait()
+        session.interrupt()
+
+    with trio.fail_after(120):
+        provider = provider_with(SimpleSpanProcessor(exporter))
+        async with (
+            PluginHost([slow], spans=OtelSpans(provider)) as host,
+            host.session() as session,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(interrupt, session)
+            async with session.turn("x") as turn:
+                await turn.call_tool("deploy", {})
+    told = one(exporter.get_finished_spans(), "execute_tool deploy").attributes or {}
+    assert told["sliphook.tool.status"] == "cancelled"
+    assert told["sliphook.tool.still_running"] is True
+
+
 class Throwing(SpanExporter):
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         raise RuntimeError("the collector is gone")

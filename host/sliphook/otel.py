@@ -152,7 +152,10 @@ class OtelSpans:
     def end_tool(self, payload: PostToolCall) -> None:
         """`post_tool_call` ends a tool call's span."""
         error = payload.status if payload.status in ("error", "timed_out") else None
-        self.end("tool", payload.call_id, {"sliphook.tool.status": payload.status}, error)
+        known: dict[str, str | int] = {"sliphook.tool.status": payload.status}
+        if payload.still_running:  # it may act behind the end of its span
+            known["sliphook.tool.still_running"] = True
+        self.end("tool", payload.call_id, known, error)
 
     def turn_span(self, turn_id: str) -> Span | None:
         """The turn's span if it is open, or None."""

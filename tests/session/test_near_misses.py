@@ -16,7 +16,7 @@ from sliphook import PluginHost
 from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
 from sliphook.session.plugin_calls import ToolAnswer
 from sliphook.testing import FakePlugin
-from sliphook.wire.near_misses import MAX_NEAR_MISSES, NearMisses
+from sliphook.wire.near_misses import MAX_NEAR_MISSES, NearMisses, meant_level
 from sliphook_sdk.protocol import CATALOGUE, ToolCallParams
 from sliphook_sdk.protocol.describe import example_of
 from tests.programs import WAIT_S, Workshop, case_of, until
@@ -181,6 +181,24 @@ async def test_lines_that_do_not_fit(shop: Workshop) -> None:
     assert "unknown field 'feilds', which is ignored; did you mean fields?" in said
     assert "a $/progress does not fit and is left out: Expected `int`, got `str`" in said
     assert len(log.by_host) == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("warn", "warning"),
+        ("CRITICAL", "error"),
+        ("fatal", "error"),
+        ("Err", "error"),
+        ("emergency", "error"),
+        ("notice", "info"),
+        ("TRACE", "debug"),
+        ("x" * 1000, "info"),
+        ("", "info"),
+    ],
+)
+def test_which_level_is_meant(given: str, meant: str) -> None:
+    assert meant_level(given) == meant
 
 
 async def test_a_flood_of_near_misses_is_said_32_times(shop: Workshop) -> None:

@@ -7,7 +7,7 @@ author is told of them and nothing is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
 import msgspec
 
@@ -16,6 +16,7 @@ from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
     CommandSpec,
     EnvWant,
+    Level,
     Manifest,
     ToolSpec,
     nearest,
@@ -43,6 +44,13 @@ _ELSEWHERE: Final = {
     "output": "content",
 }
 """Names of MCP, of model APIs and of loggers that no likeness leads from to ours."""
+LEVELS: Final[tuple[Level, ...]] = get_args(Level)
+_LEVELS_ELSEWHERE: Final[dict[str, Level]] = {
+    **dict.fromkeys(("critical", "fatal", "alert", "emergency", "panic"), "error"),
+    "notice": "info",
+    **dict.fromkeys(("trace", "verbose"), "debug"),
+}
+"""Levels of other loggers that no likeness leads from to ours."""
 _METHODS: Final = tuple(name for name, method in METHOD_BY_NAME.items() if method.by == "plugin")
 _METHOD_CHARS: Final = 60
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
@@ -115,6 +123,13 @@ def meant(name: str, known: Iterable[str]) -> str:
     other = _ELSEWHERE.get(name)
     close = other if other in names else nearest(name, names)
     return f"; did you mean {close}?" if close is not None else ""
+
+
+def meant_level(name: str) -> Level:
+    """The level that is nearest to an unknown one; `info` if none is."""
+    close = nearest(name, LEVELS)
+    elsewhere = _LEVELS_ELSEWHERE.get(name.lower(), "info")
+    return elsewhere if close is None else cast(Level, close)
 
 
 def meant_method(name: str) -> str:

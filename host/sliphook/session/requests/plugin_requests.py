@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar
 
 import msgspec
 import trio
@@ -26,6 +26,7 @@ from sliphook.session.session import Session
 from sliphook.transport.call import Call
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook.wire.near_misses import LEVELS, meant_level
 from sliphook.wire.rpc import Handler, Handlers, Refusal
 from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
@@ -42,7 +43,6 @@ from sliphook_sdk.protocol import (
     SubmitParams,
     SubmitResult,
     ToolsParams,
-    nearest,
 )
 from sliphook_sdk.protocol.limits import (
     MAX_ASKS_PER_MINUTE,
@@ -53,7 +53,6 @@ from sliphook_sdk.protocol.limits import (
     MAX_NOTIFY_PER_MINUTE,
     MAX_STREAMED_BYTES,
 )
-from sliphook_sdk.protocol.shapes import Level
 
 from .questions import PluginQuestions
 
@@ -83,7 +82,6 @@ _PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
         _LogLine,
     )
 }
-LEVELS: Final = get_args(Level)
 _NOT_AT_THE_END: Final = frozenset({"host/tools", "host/submit", "host/ask", "host/answer"})
 """What a plugin that is ending may not begin, perhaps as the user has taken the grant away."""
 _MESSAGE_CHARS = 2_000
@@ -239,7 +237,7 @@ class PluginRequests:
         level = params.level if isinstance(params.level, str) else "no level"
         if level not in LEVELS:
             shown, kind = quote(level, 40), f"level {level[:40]}"
-            level = nearest(level, LEVELS) or "info"
+            level = meant_level(level)
             known = f"it is logged as {level}; there are {', '.join(LEVELS)}"
             text = f"the level of a host/log, '{shown}', is unknown: {known}"
             self._reports.near_miss(self._plugin, kind, text)
