@@ -13,7 +13,7 @@ from sliphook.errors import HostError
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
 from sliphook.quoting import quote
-from sliphook.transport.call import Call, CallEnd
+from sliphook.transport.call import Call, CallEnd, Carrier
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.near_misses import claims_error, is_list_of_blocks
@@ -236,10 +236,17 @@ class PluginCalls:
         asked: Callable[[Call], None] | None = None,
     ) -> Call:
         settled = trio.Event()
+        reading: Carrier | None = None
+
+        def on_settled(_: Call) -> None:
+            settled.set()
+            if reading is not None:  # a timeout or an interrupt makes no pipe readable
+                reading.nudge()
+
         call = Call(
             method,
             timeout_s,
-            lambda _: settled.set(),
+            on_settled,
             session_id=session_id,
             turn_id=turn_id,
             call_id=call_id,
@@ -258,7 +265,14 @@ class PluginCalls:
             call.traceparent = self._recorder.span_of(params)
         plugin.ask(call, msgspec.Raw(body))
         try:
-            await settled.wait()
+            if call.written and call.status is None:
+                reading = call.connection
+                assert reading is not None
+                await reading.read_for(call)
+                reading = None
+            # also if it was over at once: a loop of such calls must not hold the agent
+            if call.status is None or not call.written:
+                await settled.wait()
         except BaseException:  # cancelled, or Ctrl+C
             plugin.cancel(call)
             raise

@@ -112,8 +112,7 @@ class PipeReader:
     async def read_for(self, call: Call) -> None:
         """Read in the caller's task until `call` is settled; may return before that.
 
-        Does nothing if another caller reads. What settles the call without a message (a timeout, an
-        interrupt) must call `nudge`.
+        Does nothing if another caller reads. What settles the call without a message must `nudge`.
         """
         role = self._role
         if role != "task" and role != "lull":
@@ -122,7 +121,8 @@ class PipeReader:
         if self._waiter is not None:
             self.nudge()  # the task's wait ends before this caller's begins
         began = perf_counter()  # the processor's time, whatever clock trio has
-        awake_until = began + SPIN_S if self._spin.pays else began
+        spins = call.method.startswith("hook/")  # a tool may take its time
+        awake_until = began + SPIN_S if spins and self._spin.pays else began
         more = False
         try:
             while (
@@ -143,7 +143,8 @@ class PipeReader:
             self._fault = error  # the host's: the plugin's task raises it, not the agent's call
         finally:
             # also if the caller was cancelled: the pipe must never be left without a reader
-            self._spin.took(perf_counter() - began)
+            if spins:
+                self._spin.took(perf_counter() - began)
             more = more or self._left_some
             work = more or self._owner.is_owed or self._fault is not None
             self._move("caller left work" if work else "caller left")

@@ -136,13 +136,13 @@ class Rpc:
     ) -> tuple[int, bytes, memoryview | None]:
         """The same; also returns the part of the params that is shared, if one is (see `Item`).
 
-        Hooks take the cheap way of `ask`: there may be fifty at once.
+        Hooks and calls of tools take the cheap way of `ask`: there may be fifty at once.
         """
         if isinstance(params, SharedParams):
             request_id = self._new_id()
             self._asked[request_id] = pending
             return request_id, params.request(request_id, method, traceparent), params.rest
-        request = self.ask if method.startswith("hook/") else self.request
+        request = self.ask if method.startswith(("hook/", "tool/")) else self.request
         return *request(method, params, pending, traceparent), None
 
     def ask(
