@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from sliphook import Outcome, PluginHost, Turn
 from sliphook.testing import HANGS, FakePlugin
@@ -259,3 +260,42 @@ async def test_a_poll_in_vain_takes_nothing_from_the_caller_with_the_only_answer
             await plugin.hears("pre_tool_call", times=asked)
         assert writers == ["asks"] * 19
         nursery.cancel_scope.cancel()
+
+
+async def test_who_has_called_a_tool_reads_itself_and_sleeps(sleepers: Sleepers) -> None:
+    plugin = FakePlugin("weather", tools={"forecast": lambda _: "rain"})
+    async with asking(plugin) as turn:
+        for _ in range(2):
+            assert (await turn.call_tool("forecast", {})).text() == "rain"
+    assert [call.method for call in sleepers] == ["tool/call", "tool/call"]
+
+
+def crash(plugin: FakePlugin, _: Call) -> None:
+    plugin.crash()
+
+
+def expire(_: FakePlugin, call: Call) -> None:
+    call.expired(0.0)
+
+
+def withdraw(_: FakePlugin, call: Call) -> None:
+    assert call.connection is not None
+    call.connection.cancel(call)
+
+
+@pytest.mark.parametrize(
+    ("end", "status"), [(crash, "error"), (expire, "timed_out"), (withdraw, "cancelled")]
+)
+async def test_what_ends_a_tool_wakes_who_reads_for_it(
+    end: Callable[[FakePlugin, Call], None], status: str, sleepers: Sleepers
+) -> None:
+    plugin = FakePlugin("weather", tools={"forecast": HANGS})
+
+    async def at_last() -> None:
+        await sleepers.first.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        end(plugin, sleepers[0])
+
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        nursery.start_soon(at_last)
+        assert (await turn.call_tool("forecast", {})).status == status
