@@ -92,10 +92,11 @@ def tell(
         item = broadcast.item_for(same.one)
         if item is not None:
             told += same.names
-            for connection in same.connections:
-                if urgent:
+            if urgent:
+                for connection in same.connections:
                     connection.tell_urgently(item)
-                else:
+            else:
+                for connection in same.connections:
                     connection.tell(item)
     return told
 

@@ -132,7 +132,7 @@ class Connection:
         One that may not be dropped and does not fit breaks the connection.
         """
         count = self._writer.write(item.frame)
-        if count == len(item.frame) and self._recorder is None:
+        if count == item.size and self._recorder is None:
             return  # usually; there is nothing to note
         if count:
             self._writer.wrote(item, count)
