@@ -33,6 +33,7 @@ from sliphook_sdk.protocol import (
     ToolsParams,
 )
 from sliphook_sdk.protocol.answers import PreToolCallAnswer, StopAnswer
+from sliphook_sdk.protocol.parts import Resource
 from sliphook_sdk.protocol.payloads import (
     PreToolCall,
     SessionEnd,
@@ -334,6 +335,11 @@ def test_a_message_for_the_model() -> None:
 def test_images() -> None:
     look = Plugin("look")
     gif = b"GIF89a" + bytes(4)
+    held: Any = {"uri": "a:b", "mimeType": "text/plain", "text": "y"}
+    as_dicts: Any = [
+        {"type": "audio", "mimeType": "audio/wav", "data": "AAAA"},
+        {"type": "resource", "resource": held},
+    ]
 
     @look.tool
     def show(kind: str) -> Any:
@@ -346,6 +352,9 @@ def test_images() -> None:
             "text": Image("GIF89a", "image/gif"),  # type: ignore[arg-type] # what is tested
             "wrong": Image(gif),
             "broken": ToolResult(content="x", parts=[Part(type="image")]),
+            "dict": ToolResult(content="x", parts=as_dicts),
+            "half": ToolResult(content="x", parts=[Part(type="resource", resource=held)]),
+            "odd": ToolResult(content="x", parts=[{"type": 7}]),  # type: ignore[list-item] # also this
         }[kind]
 
     with Harness(look) as host:
@@ -360,12 +369,17 @@ def test_images() -> None:
             Part(type="text", text=""),
         ]
         assert host.call_tool("show", kind="result").parts == [Part(type="text", text="y")]
+        file = Part(type="resource", resource=Resource(uri="a:b", mime_type="text/plain", text="y"))
+        sound = Part(type="audio", mime_type="audio/wav", data="AAAA")
+        assert host.call_tool("show", kind="dict").parts == [sound, file]
+        assert host.call_tool("show", kind="half").parts == [file]
         assert host.call_tool("show", kind="no list").content == '["before"]'
         for kind, why in (
             ("mixed", "a list with an Image and int in it; it takes texts and Images"),
             ("text", "an Image whose data is str, not bytes"),
             ("wrong", "a result that is refused: parts[0].data is no image/png"),
             ("broken", "a result that is refused: parts[0].mimeType is None"),
+            ("odd", "a result that is refused: parts[0]: Expected `str`, got `int` - at `$.type`"),
         ):
             refused = host.call_tool("show", kind=kind)
             assert refused.is_error

@@ -37,19 +37,34 @@ def in_parts(returned: object) -> Optional[ToolResult]:
     result = ToolResult(
         content="\n".join(part.text or "" for part in parts if part.text), parts=parts
     )
-    check(result)
-    return result
+    return checked(result)
 
 
-def check(result: ToolResult) -> None:
-    """Check the parts of a result.
+def checked(result: ToolResult) -> ToolResult:
+    """The result, its parts checked; a part may be a dict, with the names of the wire.
 
     Raises:
         AnswerError: the host would refuse them.
     """
+    given = cast("object", result.parts)  # a Struct takes anything
+    if isinstance(given, (list, tuple)):
+        parts = [_read(index, part) for index, part in enumerate(cast("Any", given))]
+        result = msgspec.structs.replace(result, parts=parts)
     why = why_not(result.parts)
     if why is not None:
         raise AnswerError(f"returned a result that is refused: {why}")
+    return result
+
+
+def _read(index: int, part: Any) -> Any:
+    if not isinstance(part, dict) and not (
+        isinstance(part, Part) and isinstance(cast("object", part.resource), dict)
+    ):
+        return part
+    try:
+        return msgspec.convert(msgspec.to_builtins(part), Part)
+    except (TypeError, ValueError) as exc:
+        raise AnswerError(f"returned a result that is refused: parts[{index}]: {exc}") from None
 
 
 def _part(item: object) -> Part:

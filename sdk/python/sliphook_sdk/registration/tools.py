@@ -103,8 +103,7 @@ class Tool(Handler):
                 )
             if returned.data is not None:
                 self._json(returned.data)
-            images.check(returned)
-            return returned
+            return images.checked(returned)
         result = images.in_parts(returned)
         if result is not None:
             return result
