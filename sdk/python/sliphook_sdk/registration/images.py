@@ -10,6 +10,8 @@ from sliphook_sdk.errors import AnswerError
 from sliphook_sdk.protocol import Part, ToolResult
 from sliphook_sdk.protocol.parts import why_not
 
+_PART = msgspec.json.Decoder(Part)
+
 
 class Image(msgspec.Struct, frozen=True):
     """An image in a tool's result.
@@ -62,7 +64,7 @@ def _read(index: int, part: Any) -> Any:
     ):
         return part
     try:
-        return msgspec.convert(msgspec.to_builtins(part), Part)
+        return _PART.decode(msgspec.json.encode(part))
     except (TypeError, ValueError) as exc:
         raise AnswerError(f"returned a result that is refused: parts[{index}]: {exc}") from None
 
