@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import Any, Final
 
 import mcp_types as types
+import msgspec
 from mcp import Client
 from mcp.client import InputRequiredRoundsExceededError, Transport
 from mcp.shared.exceptions import MCPError
@@ -23,8 +24,10 @@ from .questions import Questions
 from .resources import SCHEMA, read_resource, resource_tool
 from .results import tool_result
 from .settings import ServerSettings
+from .tool_calls import PipeCalls, SessionCalls, ToolCalls
 from .transports.bounds import MOST_RUBBISH
 from .transports.lines import die, in_a_line, say
+from .transports.own_calls import CallFailed, OwnCalls
 from .transports.process import ServerProcess
 from .transports.remote import remote
 from .transports.stdio import stdio
@@ -33,8 +36,14 @@ MAX_PAGES: Final = 32
 _LISTEN_S: Final = 1.0
 _MOST_LOGGED: Final = 1_000
 _SESSION_IS_OVER: Final = "Session terminated"
-_FAULTS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, RuntimeError)
-
+_FAULTS: Final = (
+    CallFailed,
+    MCPError,
+    ValidationError,
+    InputRequiredRoundsExceededError,
+    RuntimeError,
+)
+_INFO: Final = types.Implementation(name="sliphook", version=metadata.version("sliphook"))
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what it warns of, `_hear` and errors tell
@@ -65,7 +74,9 @@ class ServerConnection:
         self._settings = settings
         self._changed = changed
         self._questions = Questions(name)
+        self._own = OwnCalls()
         self._client: Client | None = None
+        self._calls: ToolCalls | None = None
         self._lost: str | None = None
         self._ended = asyncio.Event()
         self._logged = 0
@@ -90,6 +101,10 @@ class ServerConnection:
             raise
         except Exception as exc:  # whatever the server did
             raise ConnectionError(self._lost or in_a_line(exc)) from exc
+        if self._server is None:
+            self._calls = SessionCalls(client)
+        else:
+            self._calls = PipeCalls(client, self._own, _INFO, self._settings.timeout_s)
         self._client = client
         self._listener = asyncio.create_task(self._listen(client))
 
@@ -133,7 +148,7 @@ class ServerConnection:
             elicitation_callback=self._questions.ask,
             logging_callback=self._log,
             message_handler=self._hear,
-            client_info=types.Implementation(name="sliphook", version=metadata.version("sliphook")),
+            client_info=_INFO,
             cache=None,
         )
         async with client:
@@ -145,7 +160,7 @@ class ServerConnection:
             return remote(self._words, self._settings.timeout_s)
         if self._server.error is not None:
             raise ConnectionError(self._server.error)
-        return stdio(self._server, self._lose)
+        return stdio(self._server, self._own, self._lose)
 
     def _lose(self, why: str) -> None:
         """The connection has ended by the server's fault: so does the plugin, if it has begun."""
@@ -190,19 +205,15 @@ class ServerConnection:
                 if tool.schema == SCHEMA:
                     blocks = await read_resource(self._running(), arguments.get("uri"))
                     return tool_result(blocks, None, False)
-                result = await self._running().call_tool(
-                    tool.name, arguments, progress_callback=PacedProgress(ctx).report
-                )
+                assert self._calls is not None
+                result = await self._calls.call(tool.name, arguments, PacedProgress(ctx).report)
         except _FAULTS as exc:
             line = in_a_line(exc)
             if line == _SESSION_IS_OVER:
                 self._lose(line)
             raise sdk.ToolError(f"the MCP server {self._name}: {line}") from exc
-        blocks = [
-            block.model_dump(mode="json", by_alias=True, exclude_none=True)
-            for block in result.content
-        ]
-        return tool_result(blocks, result.structured_content, result.is_error)
+        content, data = result.content or (), result.structured_content
+        return tool_result(content, None if data is msgspec.UNSET else data, result.is_error)
 
     def _running(self) -> Client:
         assert self._client is not None

@@ -22,7 +22,7 @@ class PacedProgress:
         self._ctx = ctx
         self._next = 0.0
 
-    async def report(self, progress: float, total: float | None, message: str | None) -> None:
+    def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass on one step, or leave it out if the last was just now."""
         now = time.monotonic()
         if now >= self._next:

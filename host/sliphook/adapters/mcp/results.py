@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -23,7 +24,9 @@ _CUT_CHARS: Final = 100_000
 _PART: Final = msgspec.json.Decoder(Part)
 
 
-def tool_result(content: list[dict[str, Any]], structured: Any, is_error: bool) -> ToolResult:
+def tool_result(
+    content: Sequence[dict[str, Any] | msgspec.Raw], structured: Any, is_error: bool
+) -> ToolResult:
     """The result of `tools/call`: its content blocks as parts, its structured content as data.
 
     A block that cannot be a part becomes a text that says so. The model reads the structured
@@ -82,10 +85,10 @@ def _text(part: Part) -> str | None:
     return part.resource.text if part.resource is not None else part.text
 
 
-def _part(block: dict[str, Any]) -> Part:
+def _part(block: dict[str, Any] | msgspec.Raw) -> Part:
     try:
         part = _PART.decode(msgspec.json.encode(block))
-    except msgspec.ValidationError as exc:
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         return _note(f"a part is left out: {exc}")
     why = why_not([part])
     return part if why is None else _note(f"a part is left out: {why}")

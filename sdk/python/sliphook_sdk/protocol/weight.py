@@ -141,7 +141,7 @@ _LIGHT: Final = Weight()
 """Of every text that is too small to be weighed."""
 
 
-def weigh(body: bytes) -> Weight:
+def weigh(body: bytes, most_values: int = limits.MAX_MESSAGE_VALUES) -> Weight:
     """The weight of a whole text; not to be added to."""
     # a small text may pass two limits: with so many brackets, and with so long a number
     if len(body) > limits.UNWEIGHED_BYTES or (
@@ -151,7 +151,7 @@ def weigh(body: bytes) -> Weight:
             or _TOO_LONG in body.translate(_ALL_DIGITS)
         )
     ):
-        weight = Weight()
+        weight = Weight(most_values)
         weight.add(body)
         return weight
     return _LIGHT

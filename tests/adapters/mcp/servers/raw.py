@@ -11,6 +11,7 @@ from typing import Any
 WAY = sys.argv[1]
 ANY: dict[str, Any] = {"type": "object", "properties": {}}
 TOOLS = ["work"]
+LATER: list[dict[str, Any]] = []
 QUESTION = {
     "type": "object",
     "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}},
@@ -31,6 +32,19 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def send(**message: Any) -> None:
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def read() -> dict[str, Any]:
+    return json.loads(sys.stdin.readline() or "{}")
+
+
+def answer_to(request_id: str) -> dict[str, Any]:
+    """The answer to a question; what else comes meanwhile is for later."""
+    while (message := read()).get("id") != request_id or "method" in message:
+        if not message:
+            os._exit(0)
+        LATER.append(message)
+    return message
 
 
 def work(call: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +70,7 @@ def work(call: dict[str, Any]) -> dict[str, Any]:
     if WAY in REQUESTS:
         method, params = REQUESTS[WAY]
         send(id="q", method=method, params=params)
-        answer = json.loads(sys.stdin.readline())
+        answer = answer_to("q")
         text = json.dumps(answer.get("result") or answer["error"]["message"])
     if WAY == "halves":
         text = "\ud83d \U0001f600 \ude00"  # json.dumps writes escapes
@@ -70,8 +84,7 @@ def main() -> None:
         print("Welcome!\n" * 3, flush=True)
     if WAY == "strict-and-gone":
         os._exit(1)
-    for line in sys.stdin:
-        call = json.loads(line)
+    while call := LATER.pop(0) if LATER else read():
         method = call["method"]
         if method == "server/discover" and WAY == "strict":
             os._exit(1)

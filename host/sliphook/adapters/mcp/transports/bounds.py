@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sliphook_sdk.protocol.weight import Weight
+from sliphook_sdk.protocol.weight import Weight, weigh
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """The longest message of a server."""
@@ -36,9 +36,7 @@ def whole_characters(body: bytes) -> bytes:
 
 def too_heavy(body: bytes) -> str | None:
     """Why a whole message is not decoded, or None."""
-    weight = Weight(MOST_VALUES)
-    weight.add(body)
-    return _said(weight)
+    return _said(weigh(body, MOST_VALUES))
 
 
 def _said(weight: Weight) -> str | None:

@@ -1,4 +1,7 @@
-"""The wire of a server's process, with bounds: a line has a length, a second has a rate."""
+"""The wire of a server's process, with bounds: a line has a length, a second has a rate.
+
+The SDK's session has it, beside requests of our own (see `own_calls`).
+"""
 
 from __future__ import annotations
 
@@ -14,43 +17,39 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
-from .bounds import (
-    MAX_MESSAGE_BYTES,
-    MOST_PER_SECOND,
-    MOST_RUBBISH,
-    TOO_LONG,
-    PerSecond,
-    too_heavy,
-    whole_characters,
-)
+from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, PerSecond, too_heavy
+from .own_calls import OwnCalls
 from .process import ServerProcess
 
 _In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Out: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
 
-def stdio(server: ServerProcess, lost: Callable[[str], None]) -> Transport:
+def stdio(server: ServerProcess, own: OwnCalls, lost: Callable[[str], None]) -> Transport:
     """The transport of a running server.
 
     Args:
         server: the server; it is ended with the transport.
+        own: requests that the session does not make.
         lost: told in a line why the connection has ended by the server's fault.
     """
-    return _stdio(server, lost)
+    return _stdio(server, own, lost)
 
 
 @asynccontextmanager
 async def _stdio(
-    server: ServerProcess, lost: Callable[[str], None]
+    server: ServerProcess, own: OwnCalls, lost: Callable[[str], None]
 ) -> AsyncGenerator[tuple[_In, _Out]]:
     to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     reader, writer = await server.streams(MAX_MESSAGE_BYTES)
     is_ending = False
+    own.begin(writer)
 
     async def read() -> None:
         async with to_session:
-            why = await _read_all(reader, to_session)
+            why = await _read_all(reader, own, to_session)
+        own.end()
         if not is_ending:
             lost(why or await server.last_status())
 
@@ -69,6 +68,7 @@ async def _stdio(
             yield read_stream, write_stream
         finally:
             is_ending = True
+            own.end()
             with anyio.CancelScope(shield=True):
                 await server.end(writer)
             tasks.cancel_scope.cancel()
@@ -78,6 +78,7 @@ async def _stdio(
 
 async def _read_all(
     reader: asyncio.StreamReader,
+    own: OwnCalls,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> str | None:
     """Pass on every message; why the reading has ended, or None at the end of the output."""
@@ -92,26 +93,18 @@ async def _read_all(
             return TOO_LONG
         if (why := too_heavy(line)) is not None:
             return why
-        try:
-            message = _message(line)
-        except ValueError:
-            rubbish += 1
-            if rubbish == 1:
-                print(f"no message of MCP on its output: {line[:200]!r}", file=sys.stderr)
-            if rubbish > MOST_RUBBISH:
-                return f"it sent {rubbish} lines that are no messages of MCP"
-            continue
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await to_session.send(SessionMessage(message))
+        if not own.take(line):
+            try:
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                rubbish += 1
+                if rubbish == 1:
+                    print(f"no message of MCP on its output: {line[:200]!r}", file=sys.stderr)
+                if rubbish > MOST_RUBBISH:
+                    return f"it sent {rubbish} lines that are no messages of MCP"
+                continue
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await to_session.send(SessionMessage(message))
         pause_s = pace.pause_s(1, asyncio.get_running_loop().time())
         if pause_s:
             await asyncio.sleep(pause_s)
-
-
-def _message(line: bytes) -> types.JSONRPCMessage:
-    try:
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        if (whole := whole_characters(line)) == line:
-            raise
-        return types.jsonrpc_message_adapter.validate_json(whole, by_name=False)

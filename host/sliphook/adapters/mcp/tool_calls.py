@@ -1,0 +1,167 @@
+"""Calls of a server's tools: on its own pipes if it has some, else through the SDK's session."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final, Protocol
+
+import mcp_types as types
+import msgspec
+from mcp import Client
+from mcp.client import ClientRequestContext
+from mcp.shared.exceptions import MCPError
+
+from .transports.own_calls import CallFailed, OwnCalls, Progress
+
+MOST_ROUNDS: Final = 10
+"""How often one call may ask for input; as in the SDK."""
+MOST_INPUTS: Final = 32
+"""What it may ask for at a time."""
+_AGAIN_S: Final = 0.1
+"""The pause before a call is made again that asked for nothing."""
+
+
+class CallResult(msgspec.Struct, frozen=True, rename="camel"):
+    """What a server sends in answer to `tools/call`.
+
+    Attributes:
+        content: its blocks.
+        structured_content: any value, or unset.
+        is_error: the tool has failed.
+        result_type: `input_required` if the call is not over; in the stateless protocol only.
+    """
+
+    content: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
+    structured_content: Any = msgspec.UNSET
+    is_error: bool = False
+    result_type: str = "complete"
+
+
+_RESULT: Final = msgspec.json.Decoder(CallResult)
+
+
+class ToolCalls(Protocol):
+    """One way to call tools."""
+
+    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> CallResult:
+        """Call a tool; the result has content.
+
+        Raises:
+            CallFailed: there is no result.
+            MCPError: the same.
+            ValidationError: the result is none.
+            RuntimeError: the result does not fit what the tool says of it.
+        """
+        ...
+
+
+class SessionCalls:
+    """Through the session.
+
+    Args:
+        client: the session's.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> CallResult:
+        """See `ToolCalls`."""
+
+        async def report(step: float, total: float | None, message: str | None) -> None:
+            progress(step, total, message)
+
+        result = await self._client.call_tool(name, arguments, progress_callback=report)
+        return _read(result.model_dump_json(by_alias=True, exclude_none=True).encode())
+
+
+class PipeCalls:
+    """On the pipes, which the session shares; the session answers what the server asks meanwhile.
+
+    Args:
+        client: the session's, connected.
+        own: the pipes.
+        info: who the client is.
+        timeout_s: what a call may take.
+    """
+
+    def __init__(
+        self, client: Client, own: OwnCalls, info: types.Implementation, timeout_s: float
+    ) -> None:
+        self._session = client.session
+        self._own = own
+        self._timeout_s = timeout_s
+        self._is_stateless = client.session.initialize_result is None
+        self._meta = _stateless_meta(client.protocol_version, info) if self._is_stateless else {}
+
+    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> CallResult:
+        """See `ToolCalls`."""
+        params = {"name": name, "arguments": arguments, "_meta": self._meta}
+        more: dict[str, Any] = {}
+        for _ in range(MOST_ROUNDS + 1):
+            raw = await self._own.request("tools/call", params | more, progress, self._timeout_s)
+            result = _read(raw)
+            if not self._is_stateless or result.result_type == "complete":
+                break
+            if result.result_type != "input_required":
+                raise CallFailed(f"its result is of an unknown type: {result.result_type!r:.80}")
+            more = await self._input(raw)
+        else:
+            raise CallFailed(f"it asked for input more than {MOST_ROUNDS} times in one call")
+        if result.content is msgspec.UNSET:
+            raise CallFailed("its answer is no result of a tool: it has no content")
+        if not result.is_error:
+            await self._check(name, result.structured_content)
+        return result
+
+    async def _input(self, raw: msgspec.Raw) -> dict[str, Any]:
+        """What the next call of the same tool takes along: answers, and what the server is to know.
+
+        Raises:
+            CallFailed: it asks for too much.
+            MCPError: it asks for what is refused.
+            ValidationError: it asks for what is nothing.
+        """
+        required = types.InputRequiredResult.model_validate_json(bytes(raw), by_name=False)
+        asked = required.input_requests or {}
+        if len(asked) > MOST_INPUTS:
+            raise CallFailed(f"it asks for {len(asked)} inputs at a time; {MOST_INPUTS} may be")
+        answers: dict[str, Any] = {}
+        for key, request in asked.items():
+            context = ClientRequestContext(session=self._session, request_id=key)
+            answer = await self._session.dispatch_input_request(context, request)
+            if isinstance(answer, types.ErrorData):
+                raise MCPError.from_error_data(answer)
+            answers[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if not answers:
+            await asyncio.sleep(_AGAIN_S)
+        more = {"inputResponses": answers or None, "requestState": required.request_state}
+        return {name: value for name, value in more.items() if value is not None}
+
+    async def _check(self, name: str, structured: Any) -> None:
+        """Check the structured content by the schema with which the tool was listed."""
+        given = {} if structured is msgspec.UNSET else {"structured_content": structured}
+        unchecked = types.CallToolResult.model_construct(content=[], **given)
+        await self._session.validate_tool_result(name, unchecked)
+
+
+def _stateless_meta(version: str, info: types.Implementation) -> dict[str, Any]:
+    """What each request of the stateless protocol says of its client, as the session says it."""
+    elicitation = types.ElicitationCapability(
+        form=types.FormElicitationCapability(), url=types.UrlElicitationCapability()
+    )
+    said = {
+        types.CLIENT_INFO_META_KEY: info,
+        types.CLIENT_CAPABILITIES_META_KEY: types.ClientCapabilities(elicitation=elicitation),
+    }
+    return {types.PROTOCOL_VERSION_META_KEY: version} | {
+        key: one.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, one in said.items()
+    }
+
+
+def _read(raw: bytes | msgspec.Raw) -> CallResult:
+    try:
+        return _RESULT.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise CallFailed(f"its answer is no result of a tool: {exc}") from None
