@@ -70,7 +70,7 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
             assert not is_error
             assert await said(turn, "three", "count") == ("done", False)
             content, is_error = await said(turn, "no three", "count")
-            assert content.startswith(f"{wrong}Invalid structured content returned by tool count: ")
+            assert content.startswith(f"{wrong}the structured content of count is refused: ")
             assert is_error
             content, is_error = await said(turn, "odd")
             assert (content, is_error) == (

@@ -10,7 +10,6 @@ from importlib import metadata
 from typing import Any, Final
 
 import mcp_types as types
-import msgspec
 from mcp import Client
 from mcp.client import InputRequiredRoundsExceededError, Transport
 from mcp.shared.exceptions import MCPError
@@ -19,6 +18,7 @@ from pydantic import ValidationError
 import sliphook_sdk as sdk
 
 from .names import Fitted, Offered, fit
+from .output_schemas import OutputSchemas
 from .progress import PacedProgress
 from .questions import Questions
 from .resources import SCHEMA, read_resource, resource_tool
@@ -27,7 +27,7 @@ from .settings import ServerSettings
 from .tool_calls import PipeCalls, SessionCalls, ToolCalls
 from .transports.bounds import MOST_RUBBISH
 from .transports.lines import die, in_a_line, say
-from .transports.own_calls import CallFailed, OwnCalls
+from .transports.own_calls import OwnCalls
 from .transports.process import ServerProcess
 from .transports.remote import remote
 from .transports.stdio import stdio
@@ -37,7 +37,7 @@ _LISTEN_S: Final = 1.0
 _MOST_LOGGED: Final = 1_000
 _SESSION_IS_OVER: Final = "Session terminated"
 _FAULTS: Final = (
-    CallFailed,
+    ConnectionError,
     MCPError,
     ValidationError,
     InputRequiredRoundsExceededError,
@@ -75,6 +75,7 @@ class ServerConnection:
         self._changed = changed
         self._questions = Questions(name)
         self._own = OwnCalls()
+        self._outputs = OutputSchemas()
         self._client: Client | None = None
         self._calls: ToolCalls | None = None
         self._lost: str | None = None
@@ -104,7 +105,9 @@ class ServerConnection:
         if self._server is None:
             self._calls = SessionCalls(client)
         else:
-            self._calls = PipeCalls(client, self._own, _INFO, self._settings.timeout_s)
+            self._calls = PipeCalls(
+                client, self._own, _INFO, self._settings.timeout_s, self._outputs, self.tools
+            )
         self._client = client
         self._listener = asyncio.create_task(self._listen(client))
 
@@ -179,14 +182,17 @@ class ServerConnection:
             ConnectionError: it does not list them; str() is one line.
         """
         offered: list[Offered] = []
+        outputs: dict[str, dict[str, Any] | None] = {}
         cursor: str | None = None
         try:
             for _ in range(MAX_PAGES):
                 page = await self._running().list_tools(cursor=cursor)
                 offered += [Offered(o.name, o.description, o.input_schema) for o in page.tools]
+                outputs |= {one.name: one.output_schema for one in page.tools}
                 cursor = page.next_cursor
                 if cursor is None:
                     break
+            self._outputs.list(outputs)
             offered += await resource_tool(self._running(), self._name)
         except _FAULTS as exc:
             raise ConnectionError(in_a_line(exc)) from exc
@@ -201,19 +207,17 @@ class ServerConnection:
             ToolError: the server answered with an error, or with what is no result.
         """
         try:
-            async with self._questions.during(ctx):
+            with self._questions.during(ctx):
                 if tool.schema == SCHEMA:
                     blocks = await read_resource(self._running(), arguments.get("uri"))
                     return tool_result(blocks, None, False)
                 assert self._calls is not None
-                result = await self._calls.call(tool.name, arguments, PacedProgress(ctx).report)
+                return await self._calls.call(tool.name, arguments, PacedProgress(ctx).report)
         except _FAULTS as exc:
             line = in_a_line(exc)
             if line == _SESSION_IS_OVER:
                 self._lose(line)
             raise sdk.ToolError(f"the MCP server {self._name}: {line}") from exc
-        content, data = result.content or (), result.structured_content
-        return tool_result(content, None if data is msgspec.UNSET else data, result.is_error)
 
     def _running(self) -> Client:
         assert self._client is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 import mcp_types as types
@@ -11,12 +12,17 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
+from sliphook_sdk.protocol import ToolResult
+
+from .output_schemas import OutputSchemas
+from .results import tool_result
 from .transports.own_calls import CallFailed, OwnCalls, Progress
 
 MOST_ROUNDS: Final = 10
 """How often one call may ask for input; as in the SDK."""
 MOST_INPUTS: Final = 32
 """What it may ask for at a time."""
+_NO_RESULT: Final = "its answer is no result of a tool"
 _AGAIN_S: Final = 0.1
 """The pause before a call is made again that asked for nothing."""
 
@@ -36,6 +42,18 @@ class CallResult(msgspec.Struct, frozen=True, rename="camel"):
     is_error: bool = False
     result_type: str = "complete"
 
+    def for_model(self) -> ToolResult:
+        """The same as a plugin's result.
+
+        Raises:
+            CallFailed: it has no content.
+        """
+        if isinstance(self.content, msgspec.UnsetType):
+            raise CallFailed(f"{_NO_RESULT}: it has no content")
+        structured = self.structured_content
+        data = None if structured is msgspec.UNSET else structured
+        return tool_result(self.content, data, self.is_error)
+
 
 _RESULT: Final = msgspec.json.Decoder(CallResult)
 
@@ -43,14 +61,14 @@ _RESULT: Final = msgspec.json.Decoder(CallResult)
 class ToolCalls(Protocol):
     """One way to call tools."""
 
-    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> CallResult:
-        """Call a tool; the result has content.
+    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> ToolResult:
+        """Call a tool.
 
         Raises:
-            CallFailed: there is no result.
+            CallFailed: there is no result, or not the one that the tool has promised.
             MCPError: the same.
-            ValidationError: the result is none.
-            RuntimeError: the result does not fit what the tool says of it.
+            ValidationError: the same.
+            RuntimeError: the same.
         """
         ...
 
@@ -65,14 +83,14 @@ class SessionCalls:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> CallResult:
+    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> ToolResult:
         """See `ToolCalls`."""
 
         async def report(step: float, total: float | None, message: str | None) -> None:
             progress(step, total, message)
 
         result = await self._client.call_tool(name, arguments, progress_callback=report)
-        return _read(result.model_dump_json(by_alias=True, exclude_none=True).encode())
+        return _read(result.model_dump_json(by_alias=True, exclude_none=True).encode()).for_model()
 
 
 class PipeCalls:
@@ -83,18 +101,28 @@ class PipeCalls:
         own: the pipes.
         info: who the client is.
         timeout_s: what a call may take.
+        outputs: what the tools have promised.
+        list_tools: lists the tools, for `outputs`; may raise ConnectionError.
     """
 
     def __init__(
-        self, client: Client, own: OwnCalls, info: types.Implementation, timeout_s: float
+        self,
+        client: Client,
+        own: OwnCalls,
+        info: types.Implementation,
+        timeout_s: float,
+        outputs: OutputSchemas,
+        list_tools: Callable[[], Awaitable[object]],
     ) -> None:
         self._session = client.session
         self._own = own
+        self._outputs = outputs
+        self._list_tools = list_tools
         self._timeout_s = timeout_s
         self._is_stateless = client.session.initialize_result is None
         self._meta = _stateless_meta(client.protocol_version, info) if self._is_stateless else {}
 
-    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> CallResult:
+    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> ToolResult:
         """See `ToolCalls`."""
         params = {"name": name, "arguments": arguments, "_meta": self._meta}
         more: dict[str, Any] = {}
@@ -108,11 +136,10 @@ class PipeCalls:
             more = await self._input(raw)
         else:
             raise CallFailed(f"it asked for input more than {MOST_ROUNDS} times in one call")
-        if result.content is msgspec.UNSET:
-            raise CallFailed("its answer is no result of a tool: it has no content")
-        if not result.is_error:
-            await self._check(name, result.structured_content)
-        return result
+        made = result.for_model()
+        if not made.is_error:
+            await self._check(name, result.structured_content, made)
+        return made
 
     async def _input(self, raw: msgspec.Raw) -> dict[str, Any]:
         """What the next call of the same tool takes along: answers, and what the server is to know.
@@ -138,11 +165,19 @@ class PipeCalls:
         more = {"inputResponses": answers or None, "requestState": required.request_state}
         return {name: value for name, value in more.items() if value is not None}
 
-    async def _check(self, name: str, structured: Any) -> None:
-        """Check the structured content by the schema with which the tool was listed."""
-        given = {} if structured is msgspec.UNSET else {"structured_content": structured}
-        unchecked = types.CallToolResult.model_construct(content=[], **given)
-        await self._session.validate_tool_result(name, unchecked)
+    async def _check(self, name: str, structured: Any, made: ToolResult) -> None:
+        """Check the structured content; it may be too large, and so left out of the result."""
+        outputs = self._outputs
+        if not outputs.are_known:
+            await self._list_tools()
+        if not outputs.has(name):
+            return
+        if structured is msgspec.UNSET:
+            raise CallFailed(f"{name} has an outputSchema, and gives no structured content")
+        if structured is None or made.data is not None:
+            why = outputs.why_not(name, structured)
+            if why is not None:
+                raise CallFailed(f"the structured content of {name} is refused: {why}")
 
 
 def _stateless_meta(version: str, info: types.Implementation) -> dict[str, Any]:
@@ -164,4 +199,4 @@ def _read(raw: bytes | msgspec.Raw) -> CallResult:
     try:
         return _RESULT.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise CallFailed(f"its answer is no result of a tool: {exc}") from None
+        raise CallFailed(f"{_NO_RESULT}: {exc}") from None

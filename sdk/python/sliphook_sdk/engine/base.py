@@ -51,7 +51,7 @@ class Engine:
         self.peer.handle("initialize", partial(self.answer, self._initialize), direct=True)
         self.peer.handle("ping", lambda call: {})
         self.peer.handle("shutdown", partial(self.answer, self._shutdown))
-        self.peer.handle("tool/call", partial(self.answer, self.service.tool))
+        self.peer.handle("tool/call", partial(self.answer, self.service.tool), direct=True)
         self.peer.handle("command/run", partial(self.answer, self.service.command))
         for name, handlers in self.service.entries.items():
             self.peer.handle(f"event/{name}", partial(self.tell, handlers))

@@ -86,8 +86,8 @@ class Peer:
         Args:
             method: the method.
             handler: takes the call; returns the result or what `defer` gave it, or raises RpcError.
-            direct: call the handler past Endpoint, with the same replies. For hooks, since the
-                agent waits for their answers.
+            direct: call the handler past Endpoint, with the same replies. For hooks and tools,
+                since the agent waits for their answers.
         """
         if direct:
             self._direct[method] = handler

@@ -60,7 +60,7 @@ _ERROR: Final = msgspec.json.Decoder(_Error)
 _UNFIT: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class CallFailed(Exception):
+class CallFailed(ConnectionError):
     """A request has no result; str() says why."""
 
 
