@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import PluginHost, Progress, Session, ToolOutcome, Turn
+from sliphook import PluginHost, Progress, Session, Turn
 from tests.programs import WAIT_S, until
 
 from .made import SERVERS, server
@@ -33,7 +33,7 @@ async def session_of(era: str, cwd: Path, **options: Any) -> AsyncGenerator[Sess
         yield session
 
 
-async def said(turn: Turn, way: str, tool: str = "work") -> tuple[str, bool]:
+async def said(turn: Turn, way: str, tool: str = "work") -> tuple[str, bool | None]:
     outcome = await turn.call_tool(tool, {"way": way})
     return outcome.result.content, outcome.result.is_error
 
@@ -93,7 +93,7 @@ async def test_a_reply_that_comes_after_a_cancel_is_nobodys(era: str, tmp_path: 
                 assert await said(turn, "") == ("done", False)
             async with session.turn("hello") as turn, trio.open_nursery() as nursery:
                 nursery.start_soon(turn.call_tool, "work", {"way": "keep"})
-                await until(lambda: begun)
+                await until(lambda: bool(begun))
                 session.interrupt("user_stop")
             await until(lambda: any(line.startswith("cancelled ") for line in logged))
             async with session.turn("hello") as turn:
@@ -109,10 +109,13 @@ async def test_calls_at_the_same_time_are_not_mixed_up(tmp_path: Path) -> None:
         got[way] = (await said(turn, way))[0]
 
     with trio.fail_after(WAIT_S):
-        async with session_of("initialize", tmp_path) as session, session.turn("hello") as turn:
-            async with trio.open_nursery() as nursery:
-                for way in ways:
-                    nursery.start_soon(call, turn, way)
+        async with (
+            session_of("initialize", tmp_path) as session,
+            session.turn("hello") as turn,
+            trio.open_nursery() as nursery,
+        ):
+            for way in ways:
+                nursery.start_soon(call, turn, way)
     assert got == ways
 
 

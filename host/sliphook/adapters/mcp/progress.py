@@ -10,6 +10,8 @@ import sliphook_sdk as sdk
 _LEAST_S: Final = 0.1
 """From step to step."""
 
+_MOST_CHARS: Final = 1_000
+
 
 class PacedProgress:
     """Passes on what a server says of one call.
@@ -28,4 +30,4 @@ class PacedProgress:
         if now >= self._next:
             self._next = now + _LEAST_S
             fraction = min(1.0, max(0.0, progress / total)) if total and total > 0 else None
-            self._ctx.progress(message, fraction)
+            self._ctx.progress(message and message[:_MOST_CHARS], fraction)

@@ -66,7 +66,9 @@ class _During:
 
     __slots__ = ("_ctx", "_open", "_own", "_token")
 
-    def __init__(self, ctx: sdk.AsyncContext, open_calls: list[sdk.AsyncContext], own: _Own) -> None:
+    def __init__(
+        self, ctx: sdk.AsyncContext, open_calls: list[sdk.AsyncContext], own: _Own
+    ) -> None:
         self._ctx = ctx
         self._open = open_calls
         self._own = own

@@ -61,7 +61,7 @@ _RESULT: Final = msgspec.json.Decoder(CallResult)
 class ToolCalls(Protocol):
     """One way to call tools."""
 
-    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any], on_progress: Progress) -> ToolResult:
         """Call a tool.
 
         Raises:
@@ -83,11 +83,11 @@ class SessionCalls:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any], on_progress: Progress) -> ToolResult:
         """See `ToolCalls`."""
 
-        async def report(step: float, total: float | None, message: str | None) -> None:
-            progress(step, total, message)
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            on_progress(progress, total, message)
 
         result = await self._client.call_tool(name, arguments, progress_callback=report)
         return _read(result.model_dump_json(by_alias=True, exclude_none=True).encode()).for_model()
@@ -122,12 +122,12 @@ class PipeCalls:
         self._is_stateless = client.session.initialize_result is None
         self._meta = _stateless_meta(client.protocol_version, info) if self._is_stateless else {}
 
-    async def call(self, name: str, arguments: dict[str, Any], progress: Progress) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any], on_progress: Progress) -> ToolResult:
         """See `ToolCalls`."""
         params = {"name": name, "arguments": arguments, "_meta": self._meta}
         more: dict[str, Any] = {}
         for _ in range(MOST_ROUNDS + 1):
-            raw = await self._own.request("tools/call", params | more, progress, self._timeout_s)
+            raw = await self._own.request("tools/call", params | more, on_progress, self._timeout_s)
             result = _read(raw)
             if not self._is_stateless or result.result_type == "complete":
                 break

@@ -83,6 +83,7 @@ def answer(call: dict[str, Any]) -> None:
             step(token, 1)
         step(own, "half")
         step(own, 1, total="x", message=5)
+        step(own, 1, message="x" * 2_000_000)
     if way == "own text":
         send(id=str(own), result=DONE)
     if way == "echo":
@@ -106,7 +107,9 @@ def main() -> None:
             answer(call)
         elif method == "tools/list":
             listed = {"tools": TOOLS, **FRESH}
-            TOOLS[0]["description"] = json.dumps(call["params"]["_meta"] if ERA != "initialize" else 0)
+            TOOLS[0]["description"] = json.dumps(
+                call["params"]["_meta"] if ERA != "initialize" else 0
+            )
             send(id=call["id"], result=listed)
         elif method == ("initialize" if ERA == "initialize" else "server/discover"):
             send(id=call["id"], result=FIRST[ERA])

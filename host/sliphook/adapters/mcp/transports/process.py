@@ -63,18 +63,15 @@ class ServerProcess:
         """Whether it has ended, or was never there."""
         return self._popen is None or self._popen.poll() is not None
 
-    async def streams(self, most_bytes: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Its output, with lines of so many bytes at most, and its input; for this loop."""
+    async def connect(self, reader: asyncio.Protocol) -> asyncio.StreamWriter:
+        """Have a protocol read its output, in this loop; gives its input."""
         assert self._popen is not None
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=most_bytes)
-        await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), self._popen.stdout
-        )
+        await loop.connect_read_pipe(lambda: reader, self._popen.stdout)
         transport, protocol = await loop.connect_write_pipe(
             asyncio.streams.FlowControlMixin, self._popen.stdin
         )
-        return reader, asyncio.StreamWriter(transport, protocol, None, loop)
+        return asyncio.StreamWriter(transport, protocol, None, loop)
 
     async def end(self, writer: asyncio.StreamWriter) -> None:
         """Close its input; if it does not end then, send SIGTERM and SIGKILL."""

@@ -17,9 +17,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
+from sliphook_sdk.protocol.limits import UNWEIGHED_BYTES
+
 from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, PerSecond, too_heavy
 from .own_calls import OwnCalls
 from .process import ServerProcess
+from .reading import LineReader, LineTooLong
 
 _In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Out: TypeAlias = MemoryObjectSendStream[SessionMessage]
@@ -42,13 +45,14 @@ async def _stdio(
 ) -> AsyncGenerator[tuple[_In, _Out]]:
     to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    reader, writer = await server.streams(MAX_MESSAGE_BYTES)
+    reading = _Reading(own, to_session)
+    writer = await server.connect(reading.lines)
     is_ending = False
     own.begin(writer)
 
     async def read() -> None:
         async with to_session:
-            why = await _read_all(reader, own, to_session)
+            why = await reading.run()
         own.end()
         if not is_ending:
             lost(why or await server.last_status())
@@ -76,35 +80,69 @@ async def _stdio(
                 stream.close()
 
 
-async def _read_all(
-    reader: asyncio.StreamReader,
-    own: OwnCalls,
-    to_session: MemoryObjectSendStream[SessionMessage | Exception],
-) -> str | None:
-    """Pass on every message; why the reading has ended, or None at the end of the output."""
-    rubbish = 0
-    pace = PerSecond(MOST_PER_SECOND)
-    while True:
-        try:
-            line = await reader.readuntil()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return None
-        except asyncio.LimitOverrunError:
-            return TOO_LONG
-        if (why := too_heavy(line)) is not None:
-            return why
-        if not own.take(line):
+class _Reading:
+    """Reads what the server says, no faster than it may speak.
+
+    Args:
+        own: gets what is for our own requests.
+        to_session: gets all else.
+    """
+
+    def __init__(
+        self, own: OwnCalls, to_session: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        self.lines = LineReader(MAX_MESSAGE_BYTES, self._take_at_once)
+        self._own = own
+        self._to_session = to_session
+        self._loop = asyncio.get_running_loop()
+        self._pace = PerSecond(MOST_PER_SECOND)
+        self._rests_until_s = 0.0
+        self._rubbish = 0
+
+    async def run(self) -> str | None:
+        """Pass on every message; why the reading has ended, or None at the end of the output."""
+        while True:
             try:
-                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:
-                rubbish += 1
-                if rubbish == 1:
-                    print(f"no message of MCP on its output: {line[:200]!r}", file=sys.stderr)
-                if rubbish > MOST_RUBBISH:
-                    return f"it sent {rubbish} lines that are no messages of MCP"
-                continue
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await to_session.send(SessionMessage(message))
-        pause_s = pace.pause_s(1, asyncio.get_running_loop().time())
-        if pause_s:
-            await asyncio.sleep(pause_s)
+                line = await self.lines.line()
+            except LineTooLong:
+                return TOO_LONG
+            if line is None:
+                return None
+            rest_s = self._rests_until_s - self._loop.time()
+            if rest_s > 0:
+                await asyncio.sleep(rest_s)
+            why = too_heavy(line) or await self._take(line)
+            if why is not None:
+                return why
+            self._count()
+
+    def _take_at_once(self, line: bytes) -> bool:
+        if (
+            len(line) > UNWEIGHED_BYTES
+            or self._rests_until_s > self._loop.time()
+            or too_heavy(line) is not None
+            or not self._own.take(line)
+        ):
+            return False
+        self._count()
+        return True
+
+    async def _take(self, line: bytes) -> str | None:
+        if self._own.take(line):
+            return None
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            self._rubbish += 1
+            if self._rubbish == 1:
+                print(f"no message of MCP on its output: {line[:200]!r}", file=sys.stderr)
+            if self._rubbish > MOST_RUBBISH:
+                return f"it sent {self._rubbish} lines that are no messages of MCP"
+            return None
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._to_session.send(SessionMessage(message))
+        return None
+
+    def _count(self) -> None:
+        now_s = self._loop.time()
+        self._rests_until_s = now_s + self._pace.pause_s(1, now_s)
