@@ -35,7 +35,8 @@ def send(**message: Any) -> None:
 
 
 def read() -> dict[str, Any]:
-    return json.loads(sys.stdin.readline() or "{}")
+    message: dict[str, Any] = json.loads(sys.stdin.readline() or "{}")
+    return message
 
 
 def answer_to(request_id: str) -> dict[str, Any]:
