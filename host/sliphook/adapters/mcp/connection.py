@@ -24,10 +24,10 @@ from .questions import Questions
 from .resources import SCHEMA, read_resource, resource_tool
 from .results import tool_result
 from .settings import ServerSettings
-from .tool_calls import PipeCalls, SessionCalls, ToolCalls
+from .tool_calls import PipeCalls, SessionCalls, ServerCalls
 from .transports.bounds import MOST_RUBBISH
 from .transports.lines import die, in_a_line, say
-from .transports.own_calls import OwnCalls
+from .transports.own_calls import CallFailed, OwnCalls
 from .transports.process import ServerProcess
 from .transports.remote import remote
 from .transports.stdio import stdio
@@ -37,6 +37,7 @@ _LISTEN_S: Final = 1.0
 _MOST_LOGGED: Final = 1_000
 _SESSION_IS_OVER: Final = "Session terminated"
 _FAULTS: Final = (
+    CallFailed,
     ConnectionError,
     MCPError,
     ValidationError,
@@ -77,7 +78,7 @@ class ServerConnection:
         self._own = OwnCalls()
         self._outputs = OutputSchemas()
         self._client: Client | None = None
-        self._calls: ToolCalls | None = None
+        self._calls: ServerCalls | None = None
         self._lost: str | None = None
         self._ended = asyncio.Event()
         self._logged = 0

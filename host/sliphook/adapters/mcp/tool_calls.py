@@ -58,7 +58,7 @@ class CallResult(msgspec.Struct, frozen=True, rename="camel"):
 _RESULT: Final = msgspec.json.Decoder(CallResult)
 
 
-class ToolCalls(Protocol):
+class ServerCalls(Protocol):
     """One way to call tools."""
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: Progress) -> ToolResult:
@@ -84,7 +84,7 @@ class SessionCalls:
         self._client = client
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: Progress) -> ToolResult:
-        """See `ToolCalls`."""
+        """See `ServerCalls`."""
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             on_progress(progress, total, message)
@@ -123,7 +123,7 @@ class PipeCalls:
         self._meta = _stateless_meta(client.protocol_version, info) if self._is_stateless else {}
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: Progress) -> ToolResult:
-        """See `ToolCalls`."""
+        """See `ServerCalls`."""
         params = {"name": name, "arguments": arguments, "_meta": self._meta}
         more: dict[str, Any] = {}
         for _ in range(MOST_ROUNDS + 1):

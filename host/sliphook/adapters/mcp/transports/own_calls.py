@@ -17,6 +17,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from sliphook.errors import SliphookError
+
 Progress: TypeAlias = "Callable[[float, float | None, str | None], object]"
 """Takes one step of a call: how far it is, of how much, and in words. Must not raise."""
 
@@ -61,7 +63,7 @@ _ERROR: Final = msgspec.json.Decoder(_Error)
 _UNFIT: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class CallFailed(ConnectionError):
+class CallFailed(SliphookError):
     """A request has no result; str() says why."""
 
 

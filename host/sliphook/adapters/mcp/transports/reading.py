@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from sliphook.errors import SliphookError
 
-class LineTooLong(Exception):
+
+class LineTooLong(SliphookError):
     """A line is longer than lines may be."""
 
 
