@@ -24,7 +24,7 @@ from .questions import Questions
 from .resources import SCHEMA, read_resource, resource_tool
 from .results import tool_result
 from .settings import ServerSettings
-from .tool_calls import PipeCalls, SessionCalls, ServerCalls
+from .tool_calls import PipeCalls, ServerCalls, SessionCalls
 from .transports.bounds import MOST_RUBBISH
 from .transports.lines import die, in_a_line, say
 from .transports.own_calls import CallFailed, OwnCalls
