@@ -69,6 +69,8 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
             assert content == "[a part is left out: parts[0].text is missing]\ndone"
             assert not is_error
             assert await said(turn, "three", "count") == ("done", False)
+            assert await said(turn, "nan", "count") == ("done", False)
+            assert await said(turn, "halves") == ("\ufffd!", False)
             content, is_error = await said(turn, "no three", "count")
             assert content.startswith(f"{wrong}the structured content of count is refused: ")
             assert is_error
@@ -126,14 +128,14 @@ async def test_a_stateless_server_gets_what_the_session_says_of_the_client(tmp_p
     params: dict[str, Any] = {}
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([server("liar", liar("discover"))]) as host,
+            PluginHost([server("new", liar("discover"))]) as host,
             host.session(cwd=tmp_path) as session,
             session.turn("hello") as turn,
         ):
             await until(lambda: len(host.tools()) == 2)
             listed = next(tool for tool in host.tools() if tool.name == "work").description
             params = json.loads((await said(turn, "echo"))[0])
-    meta = json.loads(listed.removeprefix("[liar] "))
+    meta = json.loads(listed.removeprefix("[new] "))
     assert {**meta, "progressToken": params["_meta"]["progressToken"]} == params["_meta"]
     assert params["arguments"] == {"way": "echo"}
 

@@ -39,6 +39,8 @@ ANSWERS: dict[str, Any] = {
     "block": {"result": {"content": [{"type": "text"}, {"type": "text", "text": "done"}]}},
     "failed": {"result": {"content": [{"type": "text", "text": "no paper"}], "isError": True}},
     "odd": {"result": {**DONE, "resultType": "odd"}},
+    "halves": {"result": {**DONE, "content": [{"type": "text", "text": "\ud83d!"}]}},
+    "nan": {"result": {**DONE, "structuredContent": {"n": 3, "x": float("nan")}}},
     "three": {"result": {**DONE, "structuredContent": {"n": 3}}},
     "no three": {"result": {**DONE, "structuredContent": {"n": "x"}}},
     "asks": {

@@ -13,13 +13,22 @@ from typing import TypeAlias
 
 import anyio
 import mcp_types as types
+import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
 from sliphook_sdk.protocol.limits import UNWEIGHED_BYTES
 
-from .bounds import MAX_MESSAGE_BYTES, MOST_PER_SECOND, MOST_RUBBISH, TOO_LONG, PerSecond, too_heavy
+from .bounds import (
+    MAX_MESSAGE_BYTES,
+    MOST_PER_SECOND,
+    MOST_RUBBISH,
+    TOO_LONG,
+    PerSecond,
+    too_heavy,
+    whole_characters,
+)
 from .own_calls import OwnCalls
 from .process import ServerProcess
 from .reading import LineReader, LineTooLong
@@ -111,7 +120,7 @@ class _Reading:
             rest_s = self._rests_until_s - self._loop.time()
             if rest_s > 0:
                 await asyncio.sleep(rest_s)
-            why = too_heavy(line) or await self._take(line)
+            why = too_heavy(line) or await self._take(whole_characters(line))
             if why is not None:
                 return why
             self._count()
@@ -121,7 +130,7 @@ class _Reading:
             len(line) > UNWEIGHED_BYTES
             or self._rests_until_s > self._loop.time()
             or too_heavy(line) is not None
-            or not self._own.take(line)
+            or not self._own.take(whole_characters(line))
         ):
             return False
         self._count()
@@ -138,6 +147,11 @@ class _Reading:
                 print(f"no message of MCP on its output: {line[:200]!r}", file=sys.stderr)
             if self._rubbish > MOST_RUBBISH:
                 return f"it sent {self._rubbish} lines that are no messages of MCP"
+            return None
+        # once more, as the SDK takes what is no JSON: NaN and Infinity, which have become null
+        if isinstance(message, types.JSONRPCResponse) and self._own.take(
+            msgspec.json.encode(message.model_dump())
+        ):
             return None
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._to_session.send(SessionMessage(message))
