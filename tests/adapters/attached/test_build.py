@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,17 +20,22 @@ def test_a_shell_does_not_stay_in_front_of_the_client() -> None:
     )
 
 
-@pytest.mark.parametrize("works", [True, False])
-def test_musl_is_preferred_to_a_libc_that_starts_slowly(
-    works: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fails", ["-nostdlib", "-static"])
+def test_a_way_to_compile_that_fails_is_followed_by_the_next(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    musl = tmp_path / "musl-gcc"
+    compiler = tmp_path / "odd-cc"
     asked = tmp_path / "asked"
-    then = f'exec {shutil.which("cc")} "$@"' if works else "exit 1"
-    musl.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n{then}\n')
-    musl.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert build().compiled
-    [once] = asked.read_text().splitlines()
-    assert once.startswith("-O2 -static -o ")
+    # as if the system had no such library, or could not run what is made
+    odd = "ln -s /bin/true" if fails == "-nostdlib" else "exit 1;"
+    compiler.write_text(
+        f'#!/bin/sh\necho "$@" >> {asked}\n'
+        f'case "$*" in *{fails}*) for last; do :; done; {odd} "${{last%.c}}"; exit;; esac\n'
+        f'exec {shutil.which("cc")} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    found = build(compiler=str(compiler))
+    assert found.compiled
+    assert subprocess.run(found.words, check=False).returncode == 64
+    assert len(asked.read_text().splitlines()) == {"-nostdlib": 2, "-static": 3}[fails]

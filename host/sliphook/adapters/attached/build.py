@@ -35,9 +35,13 @@ ROOM_FOR_NAME: Final = 48
 """Bytes of a socket's path that its name may need."""
 MODULE: Final = "sliphook.adapters.attached"
 _COMPILE_S: Final = 120.0
-_MUSL: Final = "musl-gcc"
-"""Preferred: at its start glibc asks the processor some seventy times what it is, and on a virtual
-machine each is a trap. They are half of the client's time."""
+_USAGE: Final = 64
+"""What a client without words exits with."""
+_BARE: Final = (
+    *("-O2", "-static", "-nostdlib", "-DBARE", "-fno-pie", "-no-pie", "-fno-stack-protector"),
+    *("-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns", "-U_FORTIFY_SOURCE"),
+)
+"""Without a C library (`bare.h`)."""
 _ENVIRONMENT: Final = (
     *("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL"),
     *(name for dialect in DIALECTS.values() for name in dialect.environment),
@@ -80,8 +84,7 @@ def build(
 
     Args:
         granted: more variables that the daemon may have: the user has granted them to plugins.
-        compiler: the C compiler, if there is no `musl-gcc`; None, or one that fails: the client
-            in Python.
+        compiler: the C compiler; None, or one that fails: the client in Python.
         python: the interpreter that runs the daemon.
 
     Raises:
@@ -110,7 +113,7 @@ def _places(granted: Iterable[str], python: str) -> tuple[tuple[Path, str], tupl
     facts = _facts(python, tuple(dict.fromkeys([*_ENVIRONMENT, *granted])))
     header = _header(facts)
     text = _source("client.py").replace('"@FACTS@"', repr(facts), 1)
-    program = _folder(_source("client.c"), header) / "client"
+    program = _folder(_source("client.c"), _source("bare.h"), header) / "client"
     return (program, header), (_folder(text) / "client.py", text)
 
 
@@ -167,30 +170,31 @@ def _c(text: str | bytes) -> str:
 
 
 def _compile(compiler: str, header: str, program: Path) -> bool:
-    """Compile, static if that works; False if it does not."""
-    musl = shutil.which(_MUSL)
-    ways = [(compiler, "-O2", "-static"), (compiler, "-O2")]
+    """Compile in the first way that works; False if none does."""
     with tempfile.TemporaryDirectory(dir=program.parent) as folder:
         source, made = Path(folder, "client.c"), Path(folder, "client")
-        source.write_text(_source("client.c"), encoding="utf-8")
+        for name in ("client.c", "bare.h"):
+            Path(folder, name).write_text(_source(name), encoding="utf-8")
         Path(folder, "facts.h").write_text(header, encoding="utf-8")
-        for way in [(musl, "-O2", "-static"), *ways] if musl is not None else ways:
-            words = [*way, "-o", str(made), str(source)]
-            try:
-                subprocess.run(
-                    words,
-                    check=True,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    timeout=_COMPILE_S,
-                )
-            except (OSError, subprocess.SubprocessError):
+        for options in (_BARE, ("-O2", "-static"), ("-O2",)):
+            compiled = _exit_code(compiler, *options, "-o", str(made), str(source)) == 0
+            if not compiled or _exit_code(str(made)) != _USAGE:
                 continue
             made.chmod(0o700)
             made.replace(program)
             return True
     return False
+
+
+def _exit_code(*words: str) -> int | None:
+    """Of a program that says nothing; None if it cannot be run, or does not end."""
+    nothing = subprocess.DEVNULL
+    try:
+        return subprocess.run(
+            words, check=False, stdin=nothing, stdout=nothing, stderr=nothing, timeout=_COMPILE_S
+        ).returncode
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def _put(path: Path, text: str) -> None:

@@ -21,6 +21,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef BARE
+#include "bare.h"
+#endif
 
 struct guard { const char *agent, *event, *out, *err; int code; };
 #include "facts.h"
