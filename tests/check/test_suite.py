@@ -61,6 +61,7 @@ ALL = [
     "command hello",
     "unknown-command",
     "utf-8",
+    "escapes",
     "shutdown-after-events",
     "shutdown",
     "exit",
@@ -349,6 +350,26 @@ ALONE = {
         "unknown-command",
         "{}",
     ),
+    "denies in the words of another protocol": (
+        """
+        def hook(params):
+            risky = "rm -rf" in str(params["arguments"])
+            return {"result": {"decision": "block" if risky else "allow"}}
+        """,
+        "hook pre_tool_call",
+        '{"decision": "block"}',
+    ),
+    "writes line ends as they are": (
+        r"""
+        def say(**message):
+            text = json.dumps({"jsonrpc": "2.0", **message}).replace(r"\n", "\n")
+            with _writing:
+                sys.stdout.write(text + "\n")
+                sys.stdout.flush()
+        """,
+        "escapes",
+        "unknown method of_tomorrow/k7",
+    ),
     "reads Latin-1": (
         """
         def messages():
@@ -564,6 +585,23 @@ async def test_a_near_miss_is_a_warning(tmp_path: Path, broken: str, came: str) 
     assert named(report, "warned") == {"near-misses"}
     (finding,) = (finding for finding in report.findings if finding.verdict == "warned")
     assert came in finding.came
+
+
+async def test_a_cancelled_call_that_fails_at_once_was_not_said_to_be_stopped(
+    tmp_path: Path,
+) -> None:
+    broken = """
+    def run(message):
+        id = message["id"]
+        stopped = RUNNING[id].wait(seconds_of(message))
+        del RUNNING[id]
+        say(id=id, **(fail(-32603) if stopped else take(message)))
+    """
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") == set()
+    assert named(report, "warned") == {"cancel-while-running"}
+    (finding,) = (found for found in report.findings if found.verdict == "warned")
+    assert finding.came.startswith("the error -32603 ")
 
 
 @says("What breaks a MUST of this page fails, and what breaks a SHOULD is a warning.")
@@ -828,6 +866,7 @@ async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Pa
     assert named(report, "passed") == {
         *ALL[: ALL.index("hook pre_tool_call")],
         "utf-8",
+        "escapes",
         *ALL[ALL.index("shutdown") :],
     }
 

@@ -25,7 +25,7 @@ def test_a_plugin_that_keeps_to_the_protocol(sliphook: Sliphook, shop: Workshop)
     ran = sliphook("check", good.path)
     assert (ran.status, ran.err) == (0, ""), ran.out
     assert "\n  ok       hook pre_tool_call " in ran.out
-    assert ran.out.endswith("good: 31 passed\n")
+    assert ran.out.endswith("good: 32 passed\n")
 
 
 def test_one_that_does_not_is_told_what_to_do(
@@ -40,9 +40,9 @@ def test_one_that_does_not_is_told_what_to_do(
         "do:   the answer has an unknown field 'decison'; did you mean decision?  "
         "[protocol.md, Answers and how they merge]"
     ) in ran.out
-    assert ran.out.endswith("bad: 30 passed, 1 failed\n")
+    assert ran.out.endswith("bad: 31 passed, 1 failed\n")
     xml = ElementTree.parse(tmp_path / "out.xml").getroot()
-    assert xml.get("tests") == "31"
+    assert xml.get("tests") == "32"
     assert xml.get("failures") == "1"
     assert xml.get("errors") == "0"
     (failed,) = [case for case in xml if case.find("failure") is not None]
@@ -79,7 +79,7 @@ def test_json(sliphook: Sliphook, shop: Workshop) -> None:
     ran = sliphook("check", good.path, "--json")
     report = ran.json()
     assert report["name"] == "good"
-    assert report["counts"]["passed"] == 31
+    assert report["counts"]["passed"] == 32
     assert report["counts"]["failed"] == 0
     first = report["findings"][0]
     assert first["name"] == "handshake"

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
 from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
 from sliphook.plugin.route import Route
 from sliphook.quoting import quote
+from sliphook_sdk.protocol import Answer
 
+from .child import Child
 from .finding import CheckFailed
 from .samples import message, sample_for
 from .session import Bench
 from .settling import answer_to, settled_after_cancel
+
+_RISKY: Final = "rm -rf"
 
 
 class HookRule:
@@ -24,17 +29,25 @@ class HookRule:
 
     async def __call__(self, bench: Bench) -> str:
         """Fire it with a sample payload that has an unknown field."""
-        entry, route = self.route.entry, self.route
-        method = f"hook/{entry.name}"
+        method = f"hook/{self.route.entry.name}"
         child = await bench.ready()
         id = child.next_id()
-        params = {**self._params(), "of_tomorrow": {"a": 1}}
-        await child.write(message(method, params, id))
-        reply = await answer_to(child, id, route.timeout_s, method, "answer in time; null abstains")
+        await child.write(message(method, {**self._params(), "of_tomorrow": {"a": 1}}, id))
+        answer = await self._answer(bench, child, id, method)
+        # what most guards deny, so that it is seen how they do
+        risky = child.next_id()
+        await child.write(self.message_with("/")(risky))
+        await self._answer(bench, child, risky, f"{method} about {_RISKY}")
+        how = answer.decision or ("abstains" if answer.abstains else "answers")
+        return f"{how} in {1000 * child.took_s(id):.1f} ms{self._guarded()}"
+
+    async def _answer(self, bench: Bench, child: Child, id: int, sent: str) -> Answer[Any]:
+        entry, route = self.route.entry, self.route
+        reply = await answer_to(child, id, route.timeout_s, sent, "answer in time; null abstains")
         if reply.error is not None:
             came = f"the error {reply.error.code}: {quote(reply.error.message)}"
             raise CheckFailed(
-                method,
+                sent,
                 came,
                 "an error is a failed answer (on_failure decides);"
                 " ignore unknown fields; null abstains",
@@ -47,9 +60,8 @@ class HookRule:
             if "route" in replaced and "route" not in bench.declared.uses:
                 raise AnswerError("replace.route needs 'route' in the manifest's uses")
         except AnswerError as error:
-            raise CheckFailed(method, quote(bytes(reply.result)), str(error)) from None
-        how = answer.decision or ("abstains" if answer.abstains else "answers")
-        return f"{how} in {1000 * child.took_s(id):.1f} ms{self._guarded()}"
+            raise CheckFailed(sent, quote(bytes(reply.result)), str(error)) from None
+        return answer
 
     def _guarded(self) -> str:
         """Which tools a guard is asked about: whether an agent has them is unknown here."""
@@ -73,7 +85,7 @@ class HookRule:
                 params[field] = text
             elif field == "arguments" and "arguments" in params:
                 # for guards, which may quote in their reason what they deny
-                params[field] = {"command": f"rm -rf {text}", "path": text}
+                params[field] = {"command": f"{_RISKY} {text}", "path": text}
         return lambda id: message(f"hook/{self.route.entry.name}", params, id)
 
     def _params(self) -> dict[str, object]:

@@ -79,6 +79,10 @@ class WhileRunning:
                     raise Lapse(sent, f"the error {code} {after_s:.1f} s after the cancel", advice)
                 await child.ended(AFTER_S)  # a second reply until then is another finding
                 return f"{code} after {1000 * after_s:.1f} ms"
+        if reply.error is not None and after_s <= STOPS_S:
+            came = f"{_shown(reply)} {1000 * after_s:.0f} ms after the cancel"
+            how = f"answer {code} for what was stopped: any other error means that it had failed"
+            raise Lapse(sent, came, how)
         if after_s > STOPS_S and await self._takes_s(bench) <= after_s + RUNS_S + STOPS_S:
             came = f"{_shown(reply)} {after_s:.1f} s after the cancel, as late as without a cancel"
             raise Lapse(sent, came, advice)

@@ -148,10 +148,14 @@ class Bench:
         """How many are kept of each rule, for `blame`."""
         return {rule: len(kept) for rule, kept in self.breaches.items()}
 
-    def blame(self, before: dict[str, int]) -> str | None:
-        """The first breach since `before`; those since then are taken away, as a check has them."""
+    def blame(self, before: dict[str, int], *rules: str) -> str | None:
+        """The first breach since `before`; those since then are taken away, as a check has them.
+
+        Of these rules alone, if some are given.
+        """
         found: list[str] = []
-        for rule, kept in self.breaches.items():
+        for rule in rules or self.breaches:
+            kept = self.breaches.get(rule, [])
             found += kept[before.get(rule, 0) :]
             del kept[before.get(rule, 0) :]
         return found[0] if found else None

@@ -177,7 +177,7 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
     """The checks between the start and the end."""
     yield from _WIRE
     if manifest.wire.disabled is not None:  # a disabled plugin gets nothing
-        yield Check("utf-8", "Framing", partial(text_rules.utf8, hooks=[]))
+        yield from _texts([])
         return
     routes: list[Route] = sorted(
         (route for found in manifest.routes.values() for route in found),
@@ -225,10 +225,15 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         yield Check(f"command {command.name}", "command/run", CommandRule(command))
     if manifest.commands:
         yield Check("unknown-command", "command/run", call_rules.unknown_command)
-    yield Check("utf-8", "Framing", partial(text_rules.utf8, hooks=asked))
+    yield from _texts(asked)
     if routes:
         waits = partial(end_rules.shutdown_after_events, events=routes[:_MOST_EVENTS])
         yield Check("shutdown-after-events", "shutdown", waits)
+
+
+def _texts(hooks: list[HookRule]) -> Iterator[Check]:
+    yield Check("utf-8", "Framing", partial(text_rules.utf8, hooks=hooks))
+    yield Check("escapes", "Framing", partial(text_rules.escapes, hooks=hooks))
 
 
 def _which(route: Route, routes: list[Route]) -> str:

@@ -1,4 +1,4 @@
-"""Check of texts: what the plugin gives back of a text is what the host sent.
+"""Checks of texts: what the plugin gives back of a text is what the host sent, in valid messages.
 
 Nothing in the protocol makes a plugin give a text back, but most do somewhere: in the message for
 an unknown method or tool, in the result of a tool, in the reason of a guard.
@@ -7,6 +7,7 @@ an unknown method or tool, in the result of a tool, in the reason of a guard.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
 
@@ -47,14 +48,15 @@ _WAIT_S: Final = 1.0
 Request = Callable[[int], bytes]
 """A request by its id."""
 
-_METHOD: Final = f"of_tomorrow/{MARK}"
+_AWKWARD: Final = 'k7"\\/\b\t\r\n\x01{7k'
+"""What JSON writes as escapes, and what it need not."""
 
 
 async def utf8(bench: Bench, hooks: list[HookRule]) -> str:
     """What comes back of a text has the characters that were sent."""
     child = await bench.ready()
     intact: str | None = None
-    for what, request in _requests(bench, hooks):
+    for what, request in _requests(bench, hooks, MARK):
         id = child.next_id()
         await child.write(request(id))
         try:
@@ -80,35 +82,64 @@ async def utf8(bench: Bench, hooks: list[HookRule]) -> str:
     return f"the text came back intact in the answer to {intact}"
 
 
+async def escapes(bench: Bench, hooks: list[HookRule]) -> str:
+    """Messages that give back quotes, backslashes and control characters are valid."""
+    child = await bench.ready()
+    before = bench.count_breaches()
+    came_back = False
+    for what, request in _requests(bench, hooks, _AWKWARD):
+        id = child.next_id()
+        await child.write(request(id))
+        reply: envelope.Reply | None = None
+        with suppress(CheckFailed):  # it is slow or has ended, or the next line knows why
+            reply = await child.reply(id, _WAIT_S, sent=what)
+        came = bench.blame(before, "stdout", "invalid")
+        if came is not None:
+            sent = f"{what} with the text {quote(msgspec.json.encode(_AWKWARD))}"
+            raise CheckFailed(sent, came, _ESCAPES_ADVICE)
+        if reply is None:
+            await bench.drop()
+            child = await bench.ready()
+        else:
+            came_back = came_back or "k7" in _text(reply)
+    if not came_back:
+        raise Skip("no answer gives back a text, as said above")
+    return "what gives it back is valid JSON"
+
+
+_ESCAPES_ADVICE: Final = (
+    'write a quote, a backslash and each character below U+0020 as an escape, such as \\" and \\n;'
+    " a JSON library does"
+)
 _ADVICE: Final = (
     "decode what you read as UTF-8 and write UTF-8, whatever the locale is, or JSON in ASCII with"
     " escapes in pairs"
 )
 
 
-def _requests(bench: Bench, hooks: list[HookRule]) -> Iterator[tuple[str, Request]]:
-    """What is sent, in words, and the request."""
-    yield "an unknown request", partial(message, _METHOD, {})
+def _requests(bench: Bench, hooks: list[HookRule], text: str) -> Iterator[tuple[str, Request]]:
+    """What is sent, in words, and the request, with the text where it may come back."""
+    yield "an unknown request", partial(message, f"of_tomorrow/{text}", {})
     manifest = bench.declared
     if manifest.wire.disabled is not None:
         return
     for hook in hooks[:_MOST]:
-        yield f"hook/{hook.route.entry.name}", hook.message_with(MARK)
+        yield f"hook/{hook.route.entry.name}", hook.message_with(text)
     for tool in manifest.tools[:_MOST]:
-        yield f"tool/call {tool.name}", _call(tool)
+        yield f"tool/call {tool.name}", _call(tool, text)
     if manifest.tools:
-        unknown = sample(ToolCallParams, name=MARK)
+        unknown = sample(ToolCallParams, name=text)
         yield "a call of an unknown tool", partial(message, "tool/call", unknown)
     for command in manifest.commands[:_MOST]:
         params = sample(
-            CommandRunParams, name=command.name, timeout_s=COMMAND_TIMEOUT_S, arguments=MARK
+            CommandRunParams, name=command.name, timeout_s=COMMAND_TIMEOUT_S, arguments=text
         )
         yield f"command/run {command.name}", partial(message, "command/run", params)
 
 
-def _call(tool: PluginTool) -> Request:
+def _call(tool: PluginTool, text: str) -> Request:
     rule = ToolRule(tool)
-    return partial(rule.message, arguments=with_text(arguments_for(tool.input_schema), MARK))
+    return partial(rule.message, arguments=with_text(arguments_for(tool.input_schema), text))
 
 
 def _text(reply: envelope.Reply) -> str:
