@@ -107,6 +107,7 @@ async def passes(plugin: Path | PluginSpec) -> None:
     # an example gives back no text, and its tool is quick: see `test_sdks.py` for the SDKs
     assert {finding.name for finding in others} <= {
         "utf-8",
+        "escapes",
         "cancel-while-running",
         "ping-while-running",
         "request-while-running",

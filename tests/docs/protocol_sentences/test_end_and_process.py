@@ -407,7 +407,7 @@ async def test_the_rate_of_messages(autojump_clock: MockClock) -> None:
             await turn.call_tool("mine", {})
         await wire.pour(note * 999)
         await wire.is_read()
-        assert trio.current_time() == began
+        assert trio.current_time() - began < 0.5
         await wire.pour(note)
         await trio.testing.wait_all_tasks_blocked()
         await wire.is_read()

@@ -227,7 +227,7 @@ def _meta(ctx: Context) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-class _Reporter:
+class Reporter:
     """Tells the client how far a call has come: the newest, if it reads slowly."""
 
     def __init__(self, ctx: Context) -> None:
@@ -249,7 +249,7 @@ class _Reporter:
 
     async def run(self) -> None:
         """Tell it, until the call is over and all is told."""
-        while not self._over:
+        while not self._over or self._newest is not None:
             await self._news.wait()
             self._news = trio.Event()
             if self._newest is not None:
@@ -262,7 +262,7 @@ async def _reporting(ctx: Context, work: Callable[[Report], Awaitable[T]]) -> T:
     """Do the work; its progress is told if the client has given a token for that."""
     if "progressToken" not in _meta(ctx):
         return await work(untold)
-    reporter = _Reporter(ctx)
+    reporter = Reporter(ctx)
     failed: MCPError | None = None
     result: T | None = None
     async with trio.open_nursery() as nursery:
