@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -67,7 +66,7 @@ def test_at_most_one_answer_in_nine_is_waited_for_awake_in_vain(answers: list[fl
         if vigil.pays and seconds == SLOW:
             in_vain.append(number)
         vigil.took(seconds)
-    assert all(later - earlier >= 9 for earlier, later in pairwise(in_vain))
+    assert all(later - earlier >= 9 for earlier, later in zip(in_vain, in_vain[1:]))
 
 
 @pytest.mark.parametrize(("all_of_them", "found"), [(4, 4), (None, 1)])

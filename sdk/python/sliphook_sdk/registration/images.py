@@ -65,7 +65,7 @@ def _read(index: int, part: Any) -> Any:
         return part
     try:
         return _PART.decode(msgspec.json.encode(part))
-    except (TypeError, ValueError) as exc:
+    except (TypeError, ValueError, msgspec.MsgspecError) as exc:  # no ValueError before 0.21
         raise AnswerError(f"returned a result that is refused: parts[{index}]: {exc}") from None
 
 
