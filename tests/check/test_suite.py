@@ -675,6 +675,30 @@ async def test_it_is_started_several_times_and_its_tools_are_called(
     assert lines.count("add") == 1
 
 
+async def test_what_a_guard_denies_is_asked_about_nothing_that_there_is(
+    tmp_path: Path, only: Only
+) -> None:
+    notes = tmp_path / "notes"
+    broken = f"""
+    MANIFEST["subscriptions"] += [{{"event": "stop"}}]
+    _take = take
+    def take(message):
+        if message["method"].startswith("hook/"):
+            command = message["params"].get("arguments", {{}}).get("command", "")
+            with open({str(notes)!r}, "a") as file:
+                print(message["method"], command.partition("rm -rf")[2], file=file)
+        return {{"result": None}} if message["method"] == "hook/stop" else _take(message)
+    """
+    only("hook pre_tool_call", "hook stop")
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") == set()
+    assert notes.read_text(encoding="utf-8").splitlines() == [
+        "hook/pre_tool_call ",
+        "hook/pre_tool_call  /of-tomorrow/nothing-is-here",
+        "hook/stop ",
+    ]
+
+
 async def test_half_a_message_is_shown(tmp_path: Path) -> None:
     write_half = "print('{\"jsonrpc\":\"2.0\"', end='', flush=True), time.sleep(99)"
     report = await checked(write(tmp_path, AT_A_COMMAND.format(do=write_half)))

@@ -19,6 +19,8 @@ from .session import Bench
 from .settling import answer_to, settled_after_cancel
 
 _RISKY: Final = "rm -rf"
+_NOWHERE: Final = "/of-tomorrow/nothing-is-here"
+"""A plugin may run a call itself (`substitute`): it must find nothing to delete."""
 
 
 class HookRule:
@@ -34,10 +36,11 @@ class HookRule:
         id = child.next_id()
         await child.write(message(method, {**self._params(), "of_tomorrow": {"a": 1}}, id))
         answer = await self._answer(bench, child, id, method)
-        # what most guards deny, so that it is seen how they do
-        risky = child.next_id()
-        await child.write(self.message_with("/")(risky))
-        await self._answer(bench, child, risky, f"{method} about {_RISKY}")
+        if "arguments" in self._params():
+            # what most guards deny, so that it is seen how they do
+            risky = child.next_id()
+            await child.write(self.message_with(_NOWHERE)(risky))
+            await self._answer(bench, child, risky, f"{method} about {_RISKY}")
         how = answer.decision or ("abstains" if answer.abstains else "answers")
         return f"{how} in {1000 * child.took_s(id):.1f} ms{self._guarded()}"
 

@@ -75,10 +75,7 @@ async def utf8(bench: Bench, hooks: list[HookRule]) -> str:
         if MARK in text:
             intact = intact or what
     if intact is None:
-        raise Skip(
-            "no answer gives back a text; to have it checked, let the error for an unknown method"
-            " name the method"
-        )
+        raise Skip(_NONE_GIVEN_BACK)
     return f"the text came back intact in the answer to {intact}"
 
 
@@ -103,10 +100,14 @@ async def escapes(bench: Bench, hooks: list[HookRule]) -> str:
         else:
             came_back = came_back or "k7" in _text(reply)
     if not came_back:
-        raise Skip("no answer gives back a text, as said above")
+        raise Skip(_NONE_GIVEN_BACK)
     return "what gives it back is valid JSON"
 
 
+_NONE_GIVEN_BACK: Final = (
+    "no answer gives back a text; to have it checked, let the error for an unknown method name the"
+    " method"
+)
 _ESCAPES_ADVICE: Final = (
     'write a quote, a backslash and each character below U+0020 as an escape, such as \\" and \\n;'
     " a JSON library does"

@@ -6,6 +6,7 @@ from typing import Any
 
 from trio.testing import MockClock
 
+from sliphook.agent.chat.replies import ChatReply
 from sliphook.agent.ui.filling import Question
 from sliphook.testing import FakePlugin
 from tests.programs import EVERYTHING
@@ -83,6 +84,20 @@ async def test_a_message_that_was_written_before_the_question_waits(
         assert (await turn.wait()).outcome == "completed"
         assert (await before.wait()).outcome == "completed"
     assert plugin.results[0]["answer"]["server"] == "oslo"
+
+
+async def test_an_answer_to_a_question_that_is_over_is_no_message(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = Deploys()
+    async with at_work(plugin, asks=[]) as gateway:
+        turn = say(gateway, "TOOL deploy")
+        await plugin.hears("user_input_required")
+        (channel,) = gateway.channels
+        channel.stop()
+        late = channel.submit("bonn", answers=True)
+        assert late.reply == ChatReply(text="not taken: the question is over", outcome="refused")
+        assert (await turn.wait()).outcome == "interrupted"
 
 
 async def test_stop_in_the_middle_of_the_fields(autojump_clock: MockClock) -> None:

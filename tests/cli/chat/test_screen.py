@@ -20,7 +20,7 @@ from sliphook.cli.chat.terminal import TerminalKept
 class Person:
     """A `Listener` to whom nothing is said."""
 
-    def line(self, text: str, *, answers: bool = True) -> None:
+    def line(self, text: str, *, answers: bool | None = None) -> None:
         raise AssertionError(text)
 
     def stop(self, dropped: int) -> None:

@@ -243,6 +243,20 @@ def test_a_live_trace_is_in_the_order_of_the_agents_lines(
     assert terminal.ends() == 0
 
 
+def test_a_live_trace_lets_no_question_stand_before_what_it_is_about(
+    terminals: list[Terminal], tmp_path: Path, plugin: Program
+) -> None:
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin.path, "--trace")
+    terminal.wait_for("›")
+    terminal.type("TOOL paint\r")
+    terminal.wait_for("[y/N]")
+    assert "  probe: really\\x1b[2J?" in terminal.shown.partition("[y/N]")[0]
+    terminal.type("n\r")
+    terminal.wait_for("›")
+    terminal.type("\x04")
+    assert terminal.ends() == 0
+
+
 def test_ctrl_c_twice_leaves_at_once(
     terminals: list[Terminal], tmp_path: Path, plugin: Program
 ) -> None:
@@ -439,6 +453,11 @@ def test_an_answer_is_for_the_question_that_was_there(
         terminal.wait_for("›")
         terminal.type("go\r")
     terminal.wait_for("Run paint? [y/N]")
+    terminal.type("maybe\r")
+    terminal.wait_for("please answer y or n")
+    if command == "chat":
+        terminal.type("/help\r")
+        terminal.wait_for("leave")
     terminal.type("y")
     terminal.wait_for("y")
     shop.flag("go").touch()

@@ -28,6 +28,21 @@ def test_a_begun_message_waits_for_the_end_of_the_questions() -> None:
 def test_what_follows_an_answer_is_no_answer() -> None:
     typed = Typed()
     typed.turn_to(ONE, "")
-    typed.accepted()
+    typed.accepted("yes")
     assert typed.turn_to(TWO, "y") == ""
     assert typed.turn_to(None, "no") == "y"
+
+
+def test_what_follows_a_refused_answer_is_for_the_same_question() -> None:
+    typed = Typed()
+    typed.turn_to(ONE, "")
+    typed.accepted("maybe")
+    typed.refused()
+    assert typed.turn_to(None, "y") == ""
+
+
+def test_what_follows_a_command_is_for_the_same_question() -> None:
+    typed = Typed()
+    typed.turn_to(ONE, "")
+    typed.accepted("/help")
+    assert typed.turn_to(None, "y") == ""

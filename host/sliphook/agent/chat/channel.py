@@ -101,7 +101,7 @@ class Channel:
 
     # -- for the users, and for plugins
 
-    def submit(self, text: str, *, answers: bool = True) -> PendingMessage:
+    def submit(self, text: str, *, answers: bool | None = None) -> PendingMessage:
         """Take a message: a slash command, the answer to a question, or a text for the model.
 
         `/stop`, `/new` and interrupts have had their effect when this returns. A message that
@@ -109,7 +109,9 @@ class Channel:
 
         Args:
             text: the message.
-            answers: False: it was written before the question that may be open was seen.
+            answers: True: it answers a question, and is no message if that is over. False: it was
+                written before the question that may be open was seen. None: it is an answer if a
+                question is open.
         """
         message = PendingMessage(text)
         if self._closed.is_set():
@@ -237,16 +239,18 @@ class Channel:
         assert self._nursery is not None, "messages are taken when the session is open"
         self._nursery.start_soon(function, *args)
 
-    def _take(self, message: PendingMessage, *, answers: bool = True) -> None:
+    def _take(self, message: PendingMessage, *, answers: bool | None = None) -> None:
         slash = parse_slash(message.text)
         # without an open turn, its question is void
         waits = self.person is not None and self.person.waits and self.session.open_turn is not None
         if slash is not None:
             self._command(slash, message)
-        elif self.person is not None and waits and answers:
+        elif self.person is not None and waits and answers is not False:
             why = self.person.answer(message.text)
             outcome: Literal["answer", "refused"] = "answer" if why is None else "refused"
             message.settle(ChatReply(text=why or "", outcome=outcome))
+        elif answers:
+            message.settle(ChatReply(text="not taken: the question is over", outcome="refused"))
         elif not message.text.strip():
             message.settle(ChatReply(text="the message is empty", outcome="refused"))
         else:

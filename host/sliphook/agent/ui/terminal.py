@@ -88,7 +88,9 @@ class TerminalPerson:
 def _forget_typed() -> None:
     """Drop what was typed for an earlier question, which a plugin may have answered."""
     with contextlib.suppress(termios.error, ValueError, OSError):  # no terminal
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        terminal = sys.stdin.fileno()
+        if os.tcgetpgrp(terminal) == os.getpgrp():  # else the system would stop this job
+            termios.tcflush(terminal, termios.TCIFLUSH)
 
 
 def _say(text: str) -> None:

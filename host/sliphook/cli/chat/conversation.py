@@ -156,7 +156,7 @@ class _Chat(Interruptible):
 
     # -- Listener
 
-    def line(self, text: str, *, answers: bool = True) -> PendingMessage | None:
+    def line(self, text: str, *, answers: bool | None = None) -> PendingMessage | None:
         """See `Listener`."""
         slash = parse_slash(text)
         if slash is not None and slash.name in LEAVING:

@@ -17,10 +17,10 @@ __all__ = ["ChatFrontend", "Listener"]
 class Listener(Protocol):
     """Takes what the user does. The frontend calls it in the loop; no method waits."""
 
-    def line(self, text: str, *, answers: bool = True) -> PendingMessage | None:
+    def line(self, text: str, *, answers: bool | None = None) -> PendingMessage | None:
         """The user typed a line; returns its message, or None if the line was for the program.
 
-        If a question is open, it is the answer, unless `answers` says no.
+        `answers` is that of `Channel.submit`.
         """
         ...
 

@@ -30,7 +30,7 @@ from sliphook.quoting import quote
 
 from .frontend import Listener
 from .pending_lines import PendingLines
-from .screen_display import STYLES, ScreenDisplay, on_screen, wrapped
+from .screen_display import PROMPT, STYLES, ScreenDisplay, on_screen, typed_line, wrapped
 from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
 from .typed import Typed
 
@@ -42,7 +42,6 @@ __all__ = ["Screen"]
 
 _CLOSE_S: Final = 1.0
 """How long the end of the chat waits for the terminal."""
-_PROMPT: Final = "› "
 _WORKING: Final = "/stop or Ctrl+C interrupts"
 
 
@@ -63,6 +62,7 @@ class Screen:
         self._busy = False
         self._progress = ""
         self._question: Question | None = None
+        self._shown_question: Question | None = None
         self._typed = Typed()
         self._commands: Mapping[str, str] = {}
         self._listener: Listener | None = None
@@ -101,9 +101,7 @@ class Screen:
     def ask(self, question: Question | None) -> None:
         """See `ChatFrontend`."""
         self._question = question
-        if question is not None:
-            self.above([("class:question", f"  {line}\n") for line in question.about()])
-        self._wake()
+        self._in_order(lambda: self._put_question(question))
 
     def working(self, busy: bool) -> None:
         """See `ChatFrontend`."""
@@ -154,11 +152,9 @@ class Screen:
             # first: only then is it known whether the message waits
             message = self._listener.line(typed, answers=question is not None)
             note = " (waits)" if message is not None and message.queued else ""
-        shown = on_screen(typed).replace("\n", "\n  ")
-        prompt = _PROMPT if question is None else f"{question.line()} "
-        self.above(
-            [("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{note}\n")]
-        )
+            if message is not None and message.reply and message.reply.outcome == "refused":
+                self._in_the_thread(self._typed.refused)  # the question is still open
+        self.above(typed_line(question, typed, note))
 
     # -- from any thread
 
@@ -168,6 +164,13 @@ class Screen:
 
     def _put(self, text: StyleAndTextTuples) -> None:
         self._pending.put(text)
+        self._wake()
+
+    def _put_question(self, question: Question | None) -> None:
+        if question is not None:
+            self._pending.put([("class:question", f"  {line}\n") for line in question.about()])
+        # last: the other thread may draw at once
+        self._shown_question = question
         self._wake()
 
     def _put_delta(self, delta: str) -> None:
@@ -286,14 +289,14 @@ class Screen:
     def _draw(self) -> None:
         app = self._prompt.app
         size = app.output.get_size()
+        question = self._shown_question  # first: the lines that say what it is about are there
         above = self._pending.take(size.columns, size.rows // 2)
         if above:
             app.renderer.erase()
             for text in above:
                 print_formatted_text(app.output, text, self._style, color_depth=app.color_depth)
             app.renderer.request_absolute_cursor_position()
-        # behind the lines that say what it is about
-        if (question := self._question) is not self._typed.question:
+        if question is not self._typed.question:
             buffer = self._prompt.default_buffer
             buffer.reset(Document(self._typed.turn_to(question, buffer.text)))
         app.invalidate()
@@ -309,14 +312,14 @@ class Screen:
         if self._busy:
             status = f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"
             text.append(("class:status", status[: columns - 1] + "\n"))
-        return [*text, ("class:prompt", _PROMPT)]
+        return [*text, ("class:prompt", PROMPT)]
 
     def _accepted(self, buffer: Any) -> bool:
         """Take a typed line; returning False empties the prompt."""
         typed: str = buffer.text
         if typed.strip() or self._typed.question is not None:
             self._tell(self._take, self._typed.question, typed)
-            self._typed.accepted()
+            self._typed.accepted(typed)
         return False
 
     def _keys(self) -> KeyBindings:

@@ -13,7 +13,11 @@ from sliphook.quoting import visible
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-__all__ = ["STYLES", "ScreenDisplay", "on_screen", "wrapped"]
+    from sliphook.agent.ui.filling import Question
+
+__all__ = ["PROMPT", "STYLES", "ScreenDisplay", "on_screen", "typed_line", "wrapped"]
+
+PROMPT: Final = "› "
 
 STYLES: Final = {
     "prompt": "bold ansicyan",
@@ -34,6 +38,13 @@ STYLES: Final = {
 def on_screen(text: str) -> str:
     """The text with escapes for what steers a terminal or is not seen; a tab is four spaces."""
     return visible(text).replace("\t", "    ")
+
+
+def typed_line(question: Question | None, typed: str, note: str) -> StyleAndTextTuples:
+    """What was typed, behind what it answers or the prompt, with a note on what becomes of it."""
+    prompt = PROMPT if question is None else f"{question.line()} "
+    shown = on_screen(typed).replace("\n", "\n  ")
+    return [("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{note}\n")]
 
 
 def wrapped(text: str, columns: int) -> list[str]:

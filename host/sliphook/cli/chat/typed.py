@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sliphook.agent.chat.commands import parse_slash
 from sliphook.agent.ui.filling import Question
 
 __all__ = ["Typed"]
@@ -19,9 +20,13 @@ class Typed:
         self._answered = False
         self._message = ""
 
-    def accepted(self) -> None:
-        """What was typed is sent; what follows is not for this question."""
-        self._answered = True
+    def accepted(self, typed: str) -> None:
+        """It is sent; what follows is not for this question, unless it was a slash command."""
+        self._answered = self._answered or parse_slash(typed) is None
+
+    def refused(self) -> None:
+        """The answer was not taken: what follows is for this question again."""
+        self._answered = False
 
     def turn_to(self, question: Question | None, typed: str) -> str:
         """Another question comes, or none is left.
