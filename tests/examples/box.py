@@ -17,6 +17,7 @@ import trio
 from tests.free_ports import free_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+needs_sshd = pytest.mark.skipif(SSHD is None, reason="sshd is not installed")
 
 
 class Link:
@@ -125,12 +126,10 @@ def prepared(folder: Path) -> int:
 
 @asynccontextmanager
 async def box_in(folder: Path) -> AsyncGenerator[Box]:
-    """It is there until the end of the block."""
-    if SSHD is None:
-        pytest.skip("sshd is not installed")
+    """It is there until the end of the block. For tests with `needs_sshd`."""
     port = prepared(folder)
     sshd = await trio.lowlevel.open_process(
-        [SSHD, "-D", "-E", f"{folder}/log", "-f", f"{folder}/sshd_config"],
+        [SSHD or "sshd", "-D", "-E", f"{folder}/log", "-f", f"{folder}/sshd_config"],
         stdin=subprocess.DEVNULL,
     )
     link = Link(port)

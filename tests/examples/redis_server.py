@@ -18,6 +18,7 @@ import trio
 from tests.programs import WAIT_S
 
 SERVER = shutil.which("redis-server")
+needs_redis = pytest.mark.skipif(SERVER is None, reason="redis-server is not installed")
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
@@ -72,9 +73,7 @@ class Broker:
 
 @contextmanager
 def broker_in(folder: Path, *options: str) -> Generator[Broker]:
-    """It is killed at the end; not started yet."""
-    if SERVER is None:
-        pytest.skip("redis-server is not installed")
+    """It is killed at the end; not started yet. For tests with `needs_redis`."""
     broker = Broker(folder, options)
     try:
         yield broker

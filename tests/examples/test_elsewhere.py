@@ -21,7 +21,7 @@ from sliphook import PluginHost, PluginSpec
 from sliphook.session.results import ToolOutcome
 from sliphook.session.turn import Turn
 from tests.docs.test_more_examples import passes
-from tests.examples.box import OPTIONS, box_in
+from tests.examples.box import OPTIONS, box_in, needs_sshd
 from tests.programs import WAIT_S, until
 from tests.stubborn import lives
 
@@ -78,6 +78,7 @@ def test_the_page_shows_what_is_tried() -> None:
     assert f"exec ssh {' '.join(OPTIONS)} box" in page
 
 
+@needs_sshd
 async def test_it_keeps_to_the_protocol(tmp_path: Path) -> None:
     quick = PAGE.parents[1] / "guard.sh"
     with trio.fail_after(WAIT_S):
@@ -86,6 +87,7 @@ async def test_it_keeps_to_the_protocol(tmp_path: Path) -> None:
             await passes(path)
 
 
+@needs_sshd
 async def test_what_comes_over_the_wire_holds(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with box_in(tmp_path / "box") as box:
@@ -122,6 +124,7 @@ async def test_what_comes_over_the_wire_holds(tmp_path: Path) -> None:
             await until(lambda: not lives(found["pid"]))
 
 
+@needs_sshd
 async def test_without_sendenv_a_granted_variable_stays_here(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with box_in(tmp_path / "box") as box:
@@ -130,6 +133,7 @@ async def test_without_sendenv_a_granted_variable_stays_here(tmp_path: Path) -> 
                 assert (await scene.where())["key"] is None
 
 
+@needs_sshd
 async def test_a_link_that_is_cut_denies_and_fails_and_comes_back(tmp_path: Path) -> None:
     asked, begun = tmp_path / "asked", tmp_path / "begun"
     outcomes = dict[str, ToolOutcome]()
@@ -158,6 +162,7 @@ async def test_a_link_that_is_cut_denies_and_fails_and_comes_back(tmp_path: Path
                 assert (await scene.where())["pid"] != pid
 
 
+@needs_sshd
 async def test_a_link_that_says_nothing_more_denies_in_time(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with box_in(tmp_path / "box") as box:
@@ -174,6 +179,7 @@ async def test_a_link_that_says_nothing_more_denies_in_time(tmp_path: Path) -> N
                 assert (await scene.shell()).status == "ok"
 
 
+@needs_sshd
 async def test_the_way_there_and_back_counts_as_the_plugins_time(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with box_in(tmp_path / "box") as box:
@@ -202,6 +208,7 @@ trio.run(main)
 """
 
 
+@needs_sshd
 async def test_after_a_killed_host_the_plugin_ends_there_but_not_its_children(
     tmp_path: Path,
 ) -> None:
@@ -224,6 +231,7 @@ async def test_after_a_killed_host_the_plugin_ends_there_but_not_its_children(
             os.kill(child, signal.SIGTERM)
 
 
+@needs_sshd
 async def test_a_hash_here_says_nothing_of_the_file_there(tmp_path: Path) -> None:
     there = tmp_path / "there.py"
     shutil.copy(GUARD, there)

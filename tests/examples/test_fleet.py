@@ -27,7 +27,7 @@ from tests.examples.fleet_agents import (
     set_policy,
     told,
 )
-from tests.examples.redis_server import broker_in
+from tests.examples.redis_server import broker_in, needs_redis
 from tests.programs import WAIT_S, until
 
 
@@ -35,6 +35,7 @@ async def test_it_keeps_to_the_protocol(tmp_path: Path) -> None:
     await passes(PluginSpec(PLUGIN, config={"url": f"unix://{tmp_path}/none"}))
 
 
+@needs_redis
 async def test_a_broker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     """The small form of `make fleet-load`: agents at work, the broker gone for half of it."""
     turns = 24
@@ -70,6 +71,7 @@ async def test_a_broker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         assert sorted(map(len, by_session(found).values())) == [EVENTS_OF_A_TURN * turns + 2] * 3
 
 
+@needs_redis
 async def test_events_of_a_killed_plugin_and_a_killed_broker_are_sent_later(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
         await broker.start()
@@ -96,6 +98,7 @@ async def test_events_of_a_killed_plugin_and_a_killed_broker_are_sent_later(tmp_
         assert names[-1] == "session_end"
 
 
+@needs_redis
 async def test_a_full_spool_is_told_and_counted(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
         await broker.start()
@@ -116,6 +119,7 @@ async def test_a_full_spool_is_told_and_counted(tmp_path: Path) -> None:
         assert sum(lost) > 0
 
 
+@needs_redis
 async def test_a_damaged_spool_is_put_aside(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "data" / "fleet"
     folder.mkdir(parents=True, mode=0o700)
@@ -130,6 +134,7 @@ async def test_a_damaged_spool_is_put_aside(tmp_path: Path) -> None:
         assert gaps(told(broker.client)) == {}
 
 
+@needs_redis
 async def test_events_are_followed_each_once(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
         await broker.start()
@@ -156,6 +161,7 @@ async def test_events_are_followed_each_once(tmp_path: Path) -> None:
     assert b"\x1b" not in text
 
 
+@needs_redis
 async def test_what_people_wrote_is_recorded_only_if_it_is_wanted(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
         await broker.start()

@@ -17,7 +17,7 @@ from tests.examples.fleet_agents import (
     gaps,
     told,
 )
-from tests.examples.redis_server import broker_in
+from tests.examples.redis_server import broker_in, needs_redis
 from tests.free_ports import free_port
 from tests.programs import WAIT_S
 
@@ -30,6 +30,7 @@ user operator on >{password} allkeys allchannels +@all
 """
 
 
+@needs_redis
 async def test_an_agent_may_no_more_than_it_needs_and_no_log_has_the_password(
     tmp_path: Path,
 ) -> None:
@@ -101,6 +102,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return cert, key
 
 
+@needs_redis
 async def test_tls(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     other = tmp_path / "other"

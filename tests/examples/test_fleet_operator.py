@@ -19,10 +19,11 @@ from tests.examples.fleet_agents import (
     fleet,
     set_policy,
 )
-from tests.examples.redis_server import Broker, broker_in
+from tests.examples.redis_server import Broker, broker_in, needs_redis
 from tests.programs import WAIT_S, until
 
 
+@needs_redis
 async def test_an_operator_stops_an_agent_a_user_or_all(tmp_path: Path) -> None:
     interrupted = list[str]()
     users = ("ada", "ada", "bob")
@@ -62,6 +63,7 @@ def works(broker: Broker, one: Agent) -> bool:
     return b'"tool":"shell"' in (broker.client.get(f"fleet:agent:{one.name}") or b"")
 
 
+@needs_redis
 async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path: Path) -> None:
     """The quickest of some: a machine under load may be late, a poll would always be."""
     came = list[float]()
@@ -103,6 +105,7 @@ async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path:
             assert came == []
 
 
+@needs_redis
 async def test_a_new_policy_is_taken_up_and_outlives_the_broker(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
         await broker.start()
@@ -130,6 +133,7 @@ async def test_a_new_policy_is_taken_up_and_outlives_the_broker(tmp_path: Path) 
             assert await denied(again) == "no shell"
 
 
+@needs_redis
 async def test_a_dead_broker_fails_as_the_policy_says(tmp_path: Path) -> None:
     away = "the fleet's broker is away, and its policy is that no tool runs without it"
     with trio.fail_after(WAIT_S), broker_in(tmp_path / "b") as broker:
@@ -151,6 +155,7 @@ async def test_a_dead_broker_fails_as_the_policy_says(tmp_path: Path) -> None:
             assert await denied(again) is None
 
 
+@needs_redis
 async def test_top_quotes_what_agents_say(tmp_path: Path) -> None:
     evil = {
         "session": "s-1",
@@ -186,6 +191,7 @@ async def test_top_quotes_what_agents_say(tmp_path: Path) -> None:
     assert lines[4] == ["3", "agents"]
 
 
+@needs_redis
 async def test_the_operator_reads_what_is_wrong(tmp_path: Path) -> None:
     with broker_in(tmp_path / "b") as broker:
         status, said = await fleet(broker, "stop", "--all")

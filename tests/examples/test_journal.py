@@ -238,9 +238,8 @@ exec bwrap --dev-bind / / --size 1048576 --tmpfs '{folder}' --chdir '{folder}' s
 there is a flag."""
 
 
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 async def test_a_full_disk(plugin: Path, tmp_path: Path) -> None:
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
     folder, flag = tmp_path / "journal", tmp_path / "flag"
     folder.mkdir()
     script = ON_A_SMALL_DISK.format(folder=folder, flag=flag, plugin=plugin)

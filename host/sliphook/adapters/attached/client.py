@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FACTS: Any = "@FACTS@"
 NAMES: Final = (b"session_id", b"sessionId", b"conversation_id")
 ESCAPES: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"f": b"\f"}
-MAX_NAME: Final = 1021
+MAX_NAME: Final = 1022
 
 
 def unquoted(data: bytes, at: int) -> tuple[bytes, int]:
@@ -186,7 +186,7 @@ class Asking:
         raise ValueError
 
     def exchanged(self, one: _socket.socket, data: bytes, shortened: bool) -> bytes:
-        """The whole reply; empty if the daemon went away."""
+        """What came of the reply; empty if the daemon went away without a word."""
         how = "closed" if self.closed else "open"
         what = " shortened" if shortened else ""
         head = f"sliphook {FACTS['version']} {self.agent} {self.event} {self.parent} {how}"
@@ -200,12 +200,12 @@ class Asking:
                 if not piece:
                     return bytes(reply)
                 reply += piece
-                if len(reply) > FACTS["max_reply"]:
+                if len(reply) > FACTS["max_head"] + 2 * FACTS["max_reply"]:
                     raise ValueError
         except TimeoutError:
             raise ValueError from None
         except OSError:
-            return b""
+            return bytes(reply)  # it has been asked: not once more
 
     def ask(self, data: bytes, shortened: bool) -> tuple[int, bytes, bytes]:
         """The exit code, what goes to stdout, and what goes to stderr."""
@@ -223,7 +223,8 @@ class Asking:
         if word != b"sliphook" or not end or not all(one.isdigit() for one in words):
             raise ValueError
         version, code, out, err = map(int, words)
-        if version != FACTS["version"] or out + err != len(rest):
+        is_whole = max(out, err) <= FACTS["max_reply"] and out + err == len(rest)
+        if version != FACTS["version"] or not is_whole:
             raise ValueError
         return code, rest[:out], rest[out:]
 
