@@ -1,7 +1,7 @@
 """The JSON-RPC engine of one connection, around `pylsp_jsonrpc.endpoint.Endpoint`.
 
-Endpoint keeps the ids, the pending requests and the table of handlers; only the fast path's
-requests go past it (see `Rpc.ask`). What it would get wrong is kept from it: a message is decoded
+Endpoint keeps the ids, the pending requests and the table of handlers; only hooks and calls of
+tools go past it (see `Rpc.ask`). What it would get wrong is kept from it: a message is decoded
 strictly before it comes here, a reply is passed on only if its request is pending, a cancel of the
 plugin's never reaches it, results are boxed, handlers return values at once or a `DeferredReply`
 that it does not see, and its own errors never leave with a traceback.
@@ -148,7 +148,7 @@ class Rpc:
     def ask(
         self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None
     ) -> tuple[int, bytes]:
-        """The same as `request`, for the fast path.
+        """The same as `request`, for hooks and calls of tools.
 
         Endpoint would make a future, with locks and callbacks, that has no waiter.
         """

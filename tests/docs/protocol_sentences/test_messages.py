@@ -516,7 +516,7 @@ async def test_at_most_eight_times() -> None:
     "That a plugin died, is left out, or did not answer a hook in time, is said by the `host`.",
     "A plugin is not told of its own alerts and failures.",
     "Of the failures of one plugin at most 10 in a minute are told.",
-    "What belongs to no session is told in that of the plugin's newest request under way, or the"
+    "What has no session is told in the session of the plugin's newest open request, else in the"
     " newest.",
 )
 async def test_notifications_of_other_plugins(autojump_clock: MockClock) -> None:

@@ -91,7 +91,7 @@ async def test_the_time_for_the_manifest(autojump_clock: MockClock) -> None:
 @says(
     "`sessions` is not empty if the plugin is started again while sessions are open.",
     "A plugin that is started again while sessions are open is told `event/session_start` with the"
-    " source `reload` for each of them, with the `turn_id` of a turn that is open.",
+    " source `reload` for each of them, with the `turn_id` of its open turn.",
     "What it keeps in memory is gone: `sessions` of `initialize` and `event/session_start` with the"
     " source `reload` tell it of the open sessions.",
 )

@@ -121,7 +121,8 @@ class EpollPoller:
 
     def rearm(self) -> None:
         """See `Poller`."""
-        # first: a thread that is woken and finds it claimed takes it that this will follow
+        # Release before arming: a woken thread that cannot get the claim goes back to sleep, and
+        # relies on the arming below.
         self._claim.release()
         self._epoll.modify(self._incoming, select.EPOLLIN | select.EPOLLONESHOT)
 
