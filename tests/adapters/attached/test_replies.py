@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class Listener:
 
 
 @contextmanager
-def listening(reply: bytes, name: str, *, resets: bool = False) -> Iterator[Listener]:
+def listening(reply: bytes, name: str, *, resets: bool = False) -> Generator[Listener]:
     folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "sliphook"
     folder.mkdir(mode=0o700)
     path = str(folder / f"claude-code-{name}.sock")
