@@ -16,7 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sliphook import Outcome, PluginHost, Session, Turn
 from sliphook.dispatch.encoding import encode_params
-from sliphook.dispatch.fast_path import SingleFire, asked_single
+from sliphook.dispatch.fast_path import AskedPlugin, SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook_sdk.protocol import CATALOGUE
@@ -92,8 +92,8 @@ async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(
             host.subscribers("pre_tool_call"),
             host.plugins_by_name,
         )
-        assert lone is not None
-        connection = lone[0].connection
+        assert isinstance(lone, AskedPlugin)
+        connection = lone.connection
         while not connection.closed:
             await trio.lowlevel.checkpoint()
         outcome = await ask(turn)

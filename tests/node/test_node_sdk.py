@@ -174,6 +174,25 @@ console.log(JSON.stringify(cases.map((claims) => inTheWay("pre_tool_call", claim
 
 
 @needs_node
+def test_long_patterns_cost_it_as_many_steps_as_the_python_sdk(tmp_path: Path) -> None:
+    own = ["?" * length for length in range(1016, 1023)]
+    claims = [{"match": {"origin": globs}, "subagents": True} for globs in (["*:*"], own)]
+    program = tmp_path / "steps.mjs"
+    program.write_text(f"""\
+import {{ readFileSync }} from "node:fs";
+import {{ inTheWay }} from {json.dumps(str(SDK / "src" / "reach.js"))};
+const claims = JSON.parse(readFileSync(0, "utf8"));
+const before = process.cpuUsage();
+const found = inTheWay("pre_tool_call", claims) ?? null;
+const {{ user, system }} = process.cpuUsage(before);
+console.log(JSON.stringify([found, (user + system) / 1000]));
+""")
+    found, cpu_ms = _run(program, claims)
+    assert found is None
+    assert cpu_ms < 100
+
+
+@needs_node
 def test_it_says_the_same_of_patterns_that_fit_nothing_as_the_python_sdk(tmp_path: Path) -> None:
     random = Random(7)
     globs = ["".join(random.choices("aA-:*?", k=random.randint(0, 3))) for _ in range(300)]

@@ -332,6 +332,10 @@ def test_a_message_for_the_model() -> None:
         host.run_command("now", "look")
 
 
+class Own(str):
+    """As numpy's `str_` is."""
+
+
 def test_images() -> None:
     look = Plugin("look")
     gif = b"GIF89a" + bytes(4)
@@ -354,6 +358,10 @@ def test_images() -> None:
             "broken": ToolResult(content="x", parts=[Part(type="image")]),
             "dict": ToolResult(content="x", parts=as_dicts),
             "half": ToolResult(content="x", parts=[Part(type="resource", resource=held)]),
+            "surrogate": ToolResult(
+                content="x",
+                parts=[{"type": "text", "text": Own("half \ud83d")}],  # type: ignore[list-item] # also this
+            ),
             "odd": ToolResult(content="x", parts=[{"type": 7}]),  # type: ignore[list-item] # also this
         }[kind]
 
@@ -373,6 +381,8 @@ def test_images() -> None:
         sound = Part(type="audio", mime_type="audio/wav", data="AAAA")
         assert host.call_tool("show", kind="dict").parts == [sound, file]
         assert host.call_tool("show", kind="half").parts == [file]
+        escaped = [Part(type="text", text="half \\ud83d")]
+        assert host.call_tool("show", kind="surrogate").parts == escaped
         assert host.call_tool("show", kind="no list").content == '["before"]'
         for kind, why in (
             ("mixed", "a list with an Image and int in it; it takes texts and Images"),

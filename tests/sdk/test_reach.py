@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
 import pytest
@@ -143,6 +144,20 @@ def test_patterns_that_overlap_in_too_many_ways_are_given_up() -> None:
     found = [Claim({"tool_name": wild[:100]}, True), Claim({"tool_name": wild[50:]}, True)]
     with pytest.raises(TooManySteps):
         Order(TOOL, [Claim({"tool_name": ["*"], "origin": ["*"]}, True), *found], 500).in_the_way(2)
+
+
+LONG = [
+    Claim({"origin": ["*:*"]}, True),
+    Claim({"origin": ["?" * n for n in range(1016, 1023)]}, True),
+]
+
+
+def test_long_patterns_cost_more_steps_than_short_ones() -> None:
+    """Each `?` of them makes a pattern with a colon in its place: 7,000 of 1,000 characters."""
+    before = time.process_time()
+    with pytest.raises(TooManySteps):
+        Order(TOOL, LONG).in_the_way(1)
+    assert time.process_time() - before < 0.1
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from typing import Any, cast
 
+import msgspec
 import pytest
 from trio.testing import MockClock
 
 from sliphook import PluginHost
 from sliphook.session.results import ToolOutcome
 from sliphook.testing import FakePlugin
-from sliphook_sdk.protocol import ToolResult
+from sliphook_sdk.protocol import Part, ToolResult
+from sliphook_sdk.protocol.parts import Resource
 
 EAR = ["pre_tool_call", "post_tool_call", "turn_end"]
 
@@ -38,6 +41,10 @@ class Text(str):
     pass
 
 
+class Colour(enum.Enum):
+    RED = "red"
+
+
 def generated() -> Iterator[int]:
     yield 1
 
@@ -57,6 +64,11 @@ def generated() -> Iterator[int]:
         (Text("of its own class"), "of its own class", None),
         (ToolResult(content=Text("half \ud83d")), "half \ufffd", None),
         ({"none": None}, '{"none":null}', {"none": None}),
+        ({1: None}, '{"1":null}', {"1": None}),
+        ({1: "null"}, '{"1":"null"}', {"1": "null"}),
+        ({1.5: None, Colour.RED: 3}, '{"1.5":null,"red":3}', {"1.5": None, "red": 3}),
+        ([msgspec.Raw(b"[1]"), None], "[[1],null]", [[1], None]),
+        (["half \ud83d", None], '["half \ufffd",null]', ["half \ufffd", None]),
     ],
 )
 async def test_what_a_tool_may_return(
@@ -66,6 +78,11 @@ async def test_what_a_tool_may_return(
     assert status == "ok"
     assert told == {"content": content, "is_error": False, "data": data}
     assert (result.content, result.data) == (content, data)
+
+
+async def test_keys_of_a_results_data_are_told_as_texts(autojump_clock: MockClock) -> None:
+    status, _, told = await called(ToolResult(content="x", data={1: None}))
+    assert (status, told["data"]) == ("ok", {"1": None})
 
 
 class Wordless(Exception):
@@ -90,6 +107,8 @@ class Wordless(Exception):
             {"a": [1, float("inf")]},
             "which JSON cannot hold: $.a[1] is inf, which JSON does not have",
         ),
+        ({1: float("nan")}, "which JSON cannot hold: $.1 is nan, which JSON does not have"),
+        ([0] * 30_000 + [float("nan")], "which JSON cannot hold: $[30000] is nan, which JSON"),
         ({"a": {1: "x", "1": "y"}}, "which JSON cannot hold: it has the key '1' twice"),
         (ToolResult(content="x", data=float("nan")), "its data cannot be told: $ is nan, which"),
         (ValueError("boom"), "boom"),
@@ -153,6 +172,41 @@ async def test_a_text_that_no_plugin_can_be_told_is_not_for_the_model(
             "the tool shell failed: it returned 4,194,305 characters, and 4,194,304 are the most;"
             " write them to a file and return its path"
         )
+
+
+async def test_half_a_character_in_a_part_is_replaced_as_in_a_text(
+    autojump_clock: MockClock,
+) -> None:
+    link = Part(type="resource_link", uri="file:///\udc80", name="log")
+    held = Part(type="resource", resource=Resource(uri="a:", text="half \ud83d"))
+    image = Part(type="image", mime_type="image/png", data="iVBORw0KGgo=", name="\ud83d")
+    text = Part(type="text", text="half \ud83d")
+    _, result, told = await called(ToolResult(content="x", parts=[text, link, held, image]))
+    assert result.parts == [
+        Part(type="text", text="half \ufffd"),
+        Part(type="resource_link", uri="file:///\ufffd", name="log"),
+        Part(type="resource", resource=Resource(uri="a:", text="half \ufffd")),
+        Part(type="image", mime_type="image/png", data="iVBORw0KGgo=", name="\ufffd"),
+    ]
+    assert told["parts"][0] == {"type": "text", "text": "half \ufffd"}
+
+
+async def test_a_part_with_a_field_of_another_type_is_refused(autojump_clock: MockClock) -> None:
+    part = Part(type="text", text="x", name=cast(str, 7))
+    status, result, _ = await called(
+        ToolResult(content="x", parts=[Part(type="text", text=""), part])
+    )
+    assert (status, result.content) == (
+        "error",
+        "the tool shell failed: parts[1]: Expected `str | null`, got `int` - at `$.name`",
+    )
+
+
+async def test_parts_of_too_many_characters_are_refused(autojump_clock: MockClock) -> None:
+    part = Part(type="text", text="x" * 2_100_000)
+    status, result, _ = await called(ToolResult(content="x", parts=[part, part]))
+    assert status == "error"
+    assert "it returned 4,200,000 characters, and 4,194,304 are the most" in result.content
 
 
 async def test_what_a_tool_raises_is_cut(autojump_clock: MockClock) -> None:

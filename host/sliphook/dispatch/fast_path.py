@@ -24,6 +24,7 @@ plugin at the same time, the reader's task reads for all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -55,22 +56,22 @@ def asked_single(
     payload: Payload,
     subscribers: Sequence[Subscriber],
     plugins: Mapping[str, Plugin],
-) -> tuple[AskedPlugin, ...] | None:
-    """The one that takes part, or nothing if none does; None if it takes a `Fire`."""
+) -> AskedPlugin | Literal["nobody"] | None:
+    """Who alone is asked, if anyone is; None if it takes a `Fire`."""
     if not subscribers:
-        return ()
+        return "nobody"
     # an urgent hook must reach the plugin even if the turn ends: only `Fire` tells it then
     if entry.urgent:
         return None
     found = first_two(subscribers, payload)
     if not found:
-        return ()
+        return "nobody"
     subscriber, route = found[0]
     if len(found) > 1 or route.replaces or route.mode != "hook":
         return None
     plugin = plugins.get(subscriber.plugin)
     connection = plugin.connection if plugin is not None else None
-    return (AskedPlugin(subscriber, route, connection),) if connection is not None else None
+    return AskedPlugin(subscriber, route, connection) if connection is not None else None
 
 
 class SingleFire(PendingOutcome):
@@ -81,7 +82,7 @@ class SingleFire(PendingOutcome):
     Args:
         entry: the hook.
         payload: its payload, heavy fields filled in.
-        asked: who is asked; nothing: the outcome is known at once.
+        asked: who is asked; with no one the outcome is known at once.
         deadlines: the host's deadlines.
         record: takes the outcome, or None.
     """
@@ -92,13 +93,13 @@ class SingleFire(PendingOutcome):
         self,
         entry: Entry,
         payload: Payload,
-        asked: tuple[AskedPlugin, ...],
+        asked: AskedPlugin | Literal["nobody"],
         deadlines: Deadlines,
         record: HookRecord | None,
     ) -> None:
         super().__init__(payload, record)
         self._entry = entry
-        self._asked = asked[0] if asked else None
+        self._asked = asked if isinstance(asked, AskedPlugin) else None
         self._deadlines = deadlines
 
     def begin(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 from .open_tool import ToolStatus
 from .questions.question import Settlement
 
+_PART: Final = msgspec.json.Decoder(Part)
 _WHY: Final[Mapping[str, str]] = {
     "nobody": "nobody can be asked",
     "timed_out": "nobody has answered",
@@ -210,11 +211,11 @@ def result_of(returned: object) -> ToolResult:
         content = _told(returned.content)
         if (unfit := parts.why_not(returned.parts)) is not None:
             raise TypeError(unfit)
-        _told("".join(part.data or part.text or "" for part in returned.parts or ()))
+        told = _told_parts(returned.parts) if returned.parts else returned.parts
         # raises if the plugins could not be told of it
         if (odd := not_as_written(returned.data, encode_value(returned.data))) is not None:
             raise TypeError(f"its data cannot be told: {odd}")
-        return returned if content is returned.content else replace(returned, content=content)
+        return replace(returned, content=content, parts=told)
     if returned is None or isinstance(returned, str):
         return ToolResult(content=_told(returned or ""))
     if isinstance(returned, (bytes, bytearray, memoryview)):
@@ -226,29 +227,50 @@ def result_of(returned: object) -> ToolResult:
         raise TypeError(
             f"it returned {_type_of(returned)}, which JSON cannot hold: {error}"
         ) from None
-    content = _told(body.decode())
-    if (odd := not_as_written(returned, body)) is not None:
-        raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: {odd}")
-    if too_much_of(body) is not None:
-        return ToolResult(content=content)
-    excess = excess_of(body, MAX_DEPTH)
+    content = body.decode()
+    _check_length(len(content))
+    too_much = too_much_of(body) is not None
+    excess = None if too_much else excess_of(body, MAX_DEPTH)
     if excess is not None:
         raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: it {excess}")
+    if (odd := not_as_written(returned, body)) is not None:
+        raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: {odd}")
+    if too_much:
+        return ToolResult(content=content)
     return ToolResult(content=content, data=msgspec.json.decode(body))
 
 
 def _told(content: str) -> str:
-    """The text as plugins are told of it, all of it: one that hides secrets must see it.
+    """The text as plugins are told of it: plain, with U+FFFD for each lone surrogate."""
+    _check_length(len(content))
+    if type(content) is str and content.isascii():
+        return content
+    told: str = msgspec.json.decode(envelope.encode(str.__str__(content)))
+    return told
 
-    It is plain, with U+FFFD for each lone surrogate.
-    """
-    if len(content) > MAX_HOST_MESSAGE_BYTES:
+
+def _told_parts(given: Sequence[Part]) -> list[Part]:
+    """The same of parts that `parts.why_not` has found nothing wrong with."""
+    _check_length(sum(len(part.data or part.text or "") for part in given))
+    told: list[Part] = []
+    for index, part in enumerate(given):
+        # an image is long, and plain already
+        data = part.data if part.type in ("image", "audio") else None
+        body = envelope.encode(part if data is None else replace(part, data=None))
+        try:
+            told.append(replace(_PART.decode(body), data=data))
+        except msgspec.ValidationError as error:
+            raise TypeError(f"parts[{index}]: {error}") from None
+    return told
+
+
+def _check_length(chars: int) -> None:
+    """Plugins are told all of it: one that hides secrets must see it."""
+    if chars > MAX_HOST_MESSAGE_BYTES:
         raise TypeError(
-            f"it returned {len(content):,} characters, and {MAX_HOST_MESSAGE_BYTES:,} are the most;"
+            f"it returned {chars:,} characters, and {MAX_HOST_MESSAGE_BYTES:,} are the most;"
             " write them to a file and return its path"
         )
-    told: str = msgspec.json.decode(envelope.encode(str.__str__(content)))
-    return content if type(content) is str and told == content else told
 
 
 def _type_of(value: object) -> str:

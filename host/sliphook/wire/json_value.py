@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from enum import Enum
@@ -70,7 +71,14 @@ def not_as_written(value: Any, body: bytes) -> str | None:
         return f"it has the key '{quote(doubled.name, 40)}' twice"
     if b"null" not in body:
         return None
-    return next(_odd_parts(msgspec.to_builtins(value), "$", 0), None)
+    # what is in a `Raw` was written as JSON
+    builtins = msgspec.to_builtins(value, str_keys=True, enc_hook=lambda _: None)
+    try:
+        # in C, and so a third of the time of a walk
+        json.dumps(builtins, allow_nan=False)
+    except (ValueError, RecursionError):
+        return next(_odd_parts(builtins, "$", 0), None)
+    return None
 
 
 def copied(value: Any) -> Any:

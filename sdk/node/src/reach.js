@@ -73,14 +73,16 @@ function fittingSets({ domains }, own, sets, named, budget) {
 function fittingIn(domain, own, sets, named, budget) {
   const theirs = sets.map((globs) => globs.map((glob) => [...glob]));
   const fit = (value) => {
-    budget.spend(1 + sets.length);
+    // 32 characters of a text cost as much as a step
+    budget.spend((1 + sets.length) * (1 + Math.floor(value.length / 32)));
     return new Set(named.filter((_, place) => fitsAny(theirs[place], value)));
   };
   if (domain.words !== undefined) {
     const mine = own.map((glob) => [...glob]);
     return domain.words.filter((word) => fitsAny(mine, word)).map(fit);
   }
-  const held = domain.holds === undefined ? own : own.flatMap((glob) => holding(domain.holds, glob));
+  const held =
+    domain.holds === undefined ? own : own.flatMap((glob) => holding(domain.holds, glob, budget));
   // usually the plainest values show it
   for (const glob of held) {
     for (const text of ["", "q"]) {
@@ -92,12 +94,14 @@ function fittingIn(domain, own, sets, named, budget) {
 }
 
 /** Patterns that fit what the given one fits, as far as it has that character. */
-function holding(char, glob) {
+function holding(char, glob, budget) {
   if (glob.includes(char)) return [glob];
   const found = [];
   for (let at = 0; at < glob.length; at++) {
     const replaced = { "*": `*${char}*`, "?": char }[glob[at]];
-    if (replaced !== undefined) found.push(glob.slice(0, at) + replaced + glob.slice(at + 1));
+    if (replaced === undefined) continue;
+    budget.spend(1 + Math.floor(glob.length / 32));
+    found.push(glob.slice(0, at) + replaced + glob.slice(at + 1));
   }
   return found;
 }

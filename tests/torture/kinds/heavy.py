@@ -87,6 +87,10 @@ _REFERENCES = (
     """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"$defs": {"a": {}}, "properties":"""
     """ {"k%d" % j: {"$ref": "#/$defs/a"} for j in range(195)}}} for i in range(5)]).encode()"""
 )
+_PATTERNS = (
+    """b'"subscriptions":' + json.dumps([{"event": "pre_tool_call", "on_failure": "closed", "match":"""
+    """ {"origin": origin}} for origin in (["*:*"], ["?" * n for n in range(1016, 1023)])]).encode()"""
+)
 
 CASES = (
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
@@ -170,6 +174,7 @@ CASES = (
         "b'\"config_schema\":{\"a\":[' + fill(b'[],') + b'0]}'",
         "20,000 values",
     ),
+    _greets("a manifest of long patterns", _PATTERNS, "overlap in too many ways"),
     _greets("a manifest of expressions", _EXPRESSIONS % 199, "more than 700 schemas"),
     _greets("a manifest of many expressions", _EXPRESSIONS % 12, "more than 1,000 schemas"),
     _greets("a manifest of 500 tools", _FIVE_HUNDRED, "more than 1,000 schemas"),

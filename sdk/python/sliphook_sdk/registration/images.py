@@ -9,6 +9,7 @@ import msgspec
 from sliphook_sdk.errors import AnswerError
 from sliphook_sdk.protocol import Part, ToolResult
 from sliphook_sdk.protocol.parts import why_not
+from sliphook_sdk.wire.encoding import to_json
 
 _PART = msgspec.json.Decoder(Part)
 
@@ -64,7 +65,7 @@ def _read(index: int, part: Any) -> Any:
     ):
         return part
     try:
-        return _PART.decode(msgspec.json.encode(part))
+        return _PART.decode(to_json(part))
     except (TypeError, ValueError, msgspec.MsgspecError) as exc:  # no ValueError before 0.21
         raise AnswerError(f"returned a result that is refused: parts[{index}]: {exc}") from None
 

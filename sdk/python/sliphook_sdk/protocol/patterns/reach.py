@@ -138,7 +138,8 @@ class _Field:
         self, values: Domain, own: Sequence[str], named: frozenset[int], budget: _Budget
     ) -> set[frozenset[int]]:
         def fit(value: str) -> frozenset[int]:
-            budget.spend(1 + len(self._wild))
+            # 32 characters of a text cost as much as a step
+            budget.spend((1 + len(self._wild)) * (1 + len(value) // 32))
             wild = (number for number, one in self._wild.items() if one.fits(value))
             return named.intersection([*self._exact.get(value, ()), *wild])
 
@@ -146,7 +147,7 @@ class _Field:
             mine = Globs(own)
             return {fit(word) for word in values.words if mine.fits(word)}
         if values.holds:
-            own = list(_with(values.holds, own))
+            own = list(_with(values.holds, own, budget))
         # usually the plainest values show it
         for pattern in own:
             for text in ("", "q"):
@@ -157,13 +158,14 @@ class _Field:
         return set(_walk(values, own, others, budget))
 
 
-def _with(char: str, globs: Iterable[str]) -> Iterator[str]:
+def _with(char: str, globs: Iterable[str], budget: _Budget) -> Iterator[str]:
     """Patterns that fit what the given ones fit, as far as it has that character."""
     for glob in globs:
         if char in glob:
             yield glob
         for at, one in enumerate(glob if char not in glob else ""):
             if one in "*?":
+                budget.spend(1 + len(glob) // 32)
                 yield f"{glob[:at]}{'*' + char + '*' if one == '*' else char}{glob[at + 1 :]}"
 
 
