@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .check import check_schema, compile_in_steps, why_arguments_do_not_fit
+from .check import check_schema, compile_in_steps, find_unfit, why_arguments_do_not_fit
 from .errors import SchemaError, TooManySchemas
 from .providers import PROVIDERS, blamed_tool, tool_for, why_tool_is_refused
 
@@ -13,6 +13,7 @@ __all__ = [
     "blamed_tool",
     "check_schema",
     "compile_in_steps",
+    "find_unfit",
     "tool_for",
     "why_arguments_do_not_fit",
     "why_tool_is_refused",

@@ -116,6 +116,19 @@ class _Clock:
         return size.values * COMPARE + size.chars * 0.002
 
 
+class Unfit(NamedTuple):
+    """Why values are refused.
+
+    Attributes:
+        why: one line that the model can act on.
+        is_known: they do not fit. Else that cannot be told: it would take too long, or the schema
+            cannot be used.
+    """
+
+    why: str
+    is_known: bool
+
+
 class _NoTime(SliphookError):
     """A part is not tried; the library takes it for false."""
 
@@ -200,45 +213,51 @@ def why_arguments_do_not_fit(
         schema: the schema, as decoded from JSON.
         what: the name of the schema in errors.
     """
+    found = find_unfit(arguments, schema, what)
+    return None if found is None else found.why
+
+
+def find_unfit(values: Any, schema: Any, what: str) -> Unfit | None:
+    """The same, for one who takes what cannot be checked."""
     # what a tool without a schema takes
-    if schema == {"type": "object"} and isinstance(arguments, dict):
+    if schema == {"type": "object"} and isinstance(values, dict):
         return None
     try:
-        size = measure(arguments)
+        size = measure(values)
     except TooLarge as large:
-        return str(large)
+        return Unfit(str(large), False)
     try:
         encoded = msgspec.json.encode(schema)
         if len(encoded) > _MAX_BYTES:
             raise SchemaError(f"has {len(encoded):,} bytes, over {_MAX_BYTES:,}")
         compiled = _compiled(encoded)
     except SchemaError as wrong:
-        return quote(f"{what} is broken: {wrong}", 400)
+        return Unfit(quote(f"{what} is broken: {wrong}", 400), False)
     except Exception as wrong:  # a schema of the agent's own may hold anything
-        return quote(f"{what} cannot be used: {wrong}", 400)
+        return Unfit(quote(f"{what} cannot be used: {wrong}", 400), False)
     if (1 + size.depth) * compiled.height > MAX_FRAMES:
-        return "they are nested too deep for this schema; send flatter values"
-    return _why_not(arguments, size, compiled)
+        return Unfit("they are nested too deep for this schema; send flatter values", False)
+    return _check(values, size, compiled)
 
 
-def _why_not(arguments: Any, size: Size, compiled: _Compiled) -> str | None:
+def _check(values: Any, size: Size, compiled: _Compiled) -> Unfit | None:
     clock, validator, _ = compiled
     clock.start(CHECK_US, size)
     try:
-        fits = validator.is_valid(arguments)
+        fits = validator.is_valid(values)
         if clock.over:
-            return _TOO_MUCH
+            return Unfit(_TOO_MUCH, False)
         if fits:
             return None
         clock.start(EXPLAIN_US, size)
         if size.values > 2_000 or size.chars > 100_000:
-            return "they do not fit; they are too large to say where"
-        validator.validate(arguments)
+            return Unfit("they do not fit; they are too large to say where", True)
+        validator.validate(values)
     except library.ValidationError as error:
-        return "they do not fit" if clock.over else _line(error)
+        return Unfit("they do not fit" if clock.over else _line(error), True)
     except Exception as error:  # a value that JSON does not have, as the agent may hand over
-        return quote(f"they cannot be checked: {error}", 400)
-    return "they do not fit"
+        return Unfit(quote(f"they cannot be checked: {error}", 400), False)
+    return Unfit("they do not fit", True)
 
 
 def _line(error: Any) -> str:

@@ -51,7 +51,7 @@ async def test_half_a_character_is_replaced(tmp_path: Path) -> None:
     assert outcome.result.content == "\ufffd \U0001f600 \ufffd"
 
 
-@pytest.mark.parametrize("way", ["resources", "infinite"])
+@pytest.mark.parametrize("way", ["resources", "odd-resources", "infinite"])
 async def test_what_cannot_be_had_costs_no_other_tool(way: str, tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):
         async with PluginHost([server("raw", [*RAW, way])]) as host:

@@ -226,6 +226,23 @@ def test_at_the_end_of_the_pipes_all_requests_fail() -> None:
     run(story())
 
 
+def test_a_request_that_waits_for_a_server_to_read_does_not_outlive_it_or_its_time() -> None:
+    async def story() -> None:
+        own, pipe = OwnCalls(), Pipe()
+        own.begin(pipe)
+        pipe.room.clear()
+        with pytest.raises(CallFailed, match="it did not read within 0 s"):
+            await own.request("tools/call", {"_meta": {}}, print, 0.0)
+        task = await begun(own, timeout_s=2 * WAIT_S)
+        own.end()
+        pipe.room.set()
+        with pytest.raises(CallFailed, match="Connection closed"):
+            await task
+        assert pipe.written == []
+
+    run(story())
+
+
 class Source(asyncio.ReadTransport):
     """Where the lines come from."""
 

@@ -27,7 +27,9 @@ def liar(era: str) -> list[str]:
 @asynccontextmanager
 async def session_of(era: str, cwd: Path, **options: Any) -> AsyncGenerator[Session]:
     async with (
-        PluginHost([server("liar", liar(era), "work", "count")], **options) as host,
+        PluginHost(
+            [server("liar", liar(era), "work", "count", "rows", "endless")], **options
+        ) as host,
         host.session(cwd=cwd) as session,
     ):
         yield session
@@ -55,6 +57,7 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
                 f"{wrong}it answered with an error that is none",
                 True,
             )
+            assert await said(turn, "nan refusal") == (f"{wrong}not a number", True)
             assert await said(turn, "none") == (
                 f"{wrong}it answered with neither a result nor an error",
                 True,
@@ -70,6 +73,8 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
             assert not is_error
             assert await said(turn, "three", "count") == ("done", False)
             assert await said(turn, "nan", "count") == ("done", False)
+            assert await said(turn, "many", "rows") == ("done", False)
+            assert await said(turn, "three", "endless") == ("done", False)
             assert await said(turn, "halves") == ("\ufffd!", False)
             content, is_error = await said(turn, "no three", "count")
             assert content.startswith(f"{wrong}the structured content of count is refused: ")
@@ -132,7 +137,7 @@ async def test_a_stateless_server_gets_what_the_session_says_of_the_client(tmp_p
             host.session(cwd=tmp_path) as session,
             session.turn("hello") as turn,
         ):
-            await until(lambda: len(host.tools()) == 2)
+            await until(lambda: len(host.tools()) == 4)
             listed = next(tool for tool in host.tools() if tool.name == "work").description
             params = json.loads((await said(turn, "echo"))[0])
     meta = json.loads(listed.removeprefix("[new] "))

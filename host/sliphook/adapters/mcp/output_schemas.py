@@ -7,12 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook.schemas import (
-    SchemaError,
-    TooManySchemas,
-    check_schema,
-    why_arguments_do_not_fit,
-)
+from sliphook.schemas import SchemaError, TooManySchemas, check_schema, find_unfit
 from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_SCHEMA_PARTS
 
 
@@ -41,15 +36,22 @@ class OutputSchemas:
         return name in self._schemas
 
     def why_not(self, name: str, structured: Any) -> str | None:
-        """Why the structured content of a result is not what the tool has promised, or None."""
-        return why_arguments_do_not_fit(structured, self._schemas[name], "the tool's outputSchema")
+        """Why the structured content of a result is not what the tool has promised, or None.
+
+        None also if it takes too long to tell: the tool has done its work, and the model is not to
+        call it again.
+        """
+        unfit = find_unfit(structured, self._schemas[name], "the tool's outputSchema")
+        return unfit.why if unfit is not None and unfit.is_known else None
 
 
 def _can_be_used(schema: dict[str, Any]) -> bool:
-    if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
+    sent = msgspec.json.encode(schema)
+    if len(sent) > MAX_SCHEMA_BYTES:
         return False
     try:
-        check_schema(schema, MAX_SCHEMA_PARTS)
+        # as it is when a value is checked: an infinite number has become null
+        check_schema(msgspec.json.decode(sent), MAX_SCHEMA_PARTS)
     except (SchemaError, TooManySchemas):
         return False
     return True

@@ -7,6 +7,7 @@ from typing import Any, Final
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import Resource
+from pydantic import ValidationError
 
 from .names import Offered
 from .transports.lines import in_a_line, say
@@ -24,7 +25,7 @@ async def resource_tool(client: Client, server: str) -> list[Offered]:
         has_some = (await client.list_resources()).resources or (
             await client.list_resource_templates()
         ).resource_templates
-    except MCPError as exc:
+    except (MCPError, ValidationError) as exc:
         say(f"its resources are left out: {in_a_line(exc)}")
         return []
     if not has_some:

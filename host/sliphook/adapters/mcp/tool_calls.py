@@ -66,9 +66,7 @@ class ServerCalls(Protocol):
 
         Raises:
             CallFailed: there is no result, or not the one that the tool has promised.
-            MCPError: the same.
-            ValidationError: the same.
-            RuntimeError: the same.
+            MCPError, ValidationError, RuntimeError: there is none, as the SDK says it.
         """
         ...
 
@@ -166,7 +164,12 @@ class PipeCalls:
         return {name: value for name, value in more.items() if value is not None}
 
     async def _check(self, name: str, structured: Any, made: ToolResult) -> None:
-        """Check the structured content; it may be too large, and so left out of the result."""
+        """Check the structured content, unless it is too large: then the result is without it.
+
+        Raises:
+            CallFailed: it is not what the tool has promised.
+            ConnectionError: the tools cannot be listed.
+        """
         outputs = self._outputs
         if not outputs.are_known:
             await self._list_tools()

@@ -10,9 +10,13 @@ ERA = sys.argv[1]
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 FORM = {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}}}
-TOOLS = [
+ROWS = {"properties": {"rows": {"items": {"properties": {"a": {"pattern": "^[a-z]+$"}}}}}}
+ENDLESS = {"properties": {"n": {"maximum": float("inf")}}}  # json.dumps writes Infinity
+TOOLS: list[dict[str, Any]] = [
     {"name": "work", "inputSchema": OBJECT},
     {"name": "count", "inputSchema": OBJECT, "outputSchema": NUMBER},
+    {"name": "rows", "inputSchema": OBJECT, "outputSchema": {"type": "object", **ROWS}},
+    {"name": "endless", "inputSchema": OBJECT, "outputSchema": {"type": "object", **ENDLESS}},
 ]
 FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 DONE = {"content": [{"type": "text", "text": "done"}], "resultType": "complete"}
@@ -36,6 +40,8 @@ ANSWERS: dict[str, Any] = {
     "empty": {"result": {}},
     "refusal": {"error": {"code": -32000, "message": "not today\nnor tomorrow"}},
     "no refusal": {"error": "not today"},
+    "nan refusal": {"error": {"code": 1, "message": "not a number", "data": float("nan")}},
+    "many": {"result": {**DONE, "structuredContent": {"rows": [{"a": "abcdefgh"}] * 6_630}}},
     "block": {"result": {"content": [{"type": "text"}, {"type": "text", "text": "done"}]}},
     "failed": {"result": {"content": [{"type": "text", "text": "no paper"}], "isError": True}},
     "odd": {"result": {**DONE, "resultType": "odd"}},

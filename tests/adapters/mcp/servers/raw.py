@@ -103,6 +103,9 @@ def main() -> None:
         }
         if WAY == "resources":  # it says so, and lists none
             results["initialize"]["capabilities"]["resources"] = {}
+        if WAY == "odd-resources":
+            results["initialize"]["capabilities"]["resources"] = {}
+            results["resources/list"] = {"resources": "none"}
         if WAY == "infinite":  # json.dumps writes Infinity
             schema = {"type": "object", "properties": {"x": {"maximum": float("inf")}}}
             results["tools/list"]["tools"].append({"name": "far", "inputSchema": schema})

@@ -17,9 +17,8 @@ class LineReader(asyncio.Protocol):
 
     Args:
         most_bytes: what a line may have.
-        at_once: is offered each line that came alone, in one read, while none waits; returns
-            whether it was for it. A task that waits for such a line wakes a pass of the loop
-            earlier than one that is woken by the task that calls `line`. Must not raise.
+        at_once: is offered a line that came alone, if none waits. Returns True if it has dealt
+            with it. This saves a pass of the loop. Must not raise.
     """
 
     def __init__(self, most_bytes: int, at_once: Callable[[bytes], bool]) -> None:

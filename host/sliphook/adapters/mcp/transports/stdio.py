@@ -149,8 +149,10 @@ class _Reading:
                 return f"it sent {self._rubbish} lines that are no messages of MCP"
             return None
         # once more, as the SDK takes what is no JSON: NaN and Infinity, which have become null
-        if isinstance(message, types.JSONRPCResponse) and self._own.take(
-            msgspec.json.encode(message.model_dump())
+        if (
+            isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
+            and self._own.awaits(message.id)
+            and self._own.take(msgspec.json.encode(message.model_dump()))
         ):
             return None
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -1,0 +1,52 @@
+"""Halves of characters in what a server says."""
+
+from __future__ import annotations
+
+import json
+import re
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook.adapters.mcp.transports.bounds import whole_characters
+
+PIECES = [r"\ud83d", r"\uDE00", r"\uDBFF", r"\udc00", r"\\", r"\n", r"\"", "ud83d", "a", r"\u0041"]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (r"\ud83d", r"\ufffd"),
+        (r"\ude00", r"\ufffd"),
+        (r"\uD83D\uDE00", r"\uD83D\uDE00"),
+        (r"\ud83d\ud83d\ude00\ude00", r"\ufffd\ud83d\ude00\ufffd"),
+        (r"\\ud83d\ud83d", r"\\ud83d\ufffd"),
+        (r"\\\ud83d\\\ude00", r"\\\ufffd\\\ufffd"),
+        (r"\ud83d\\ude00", r"\ufffd\\ude00"),
+        (r"\\ud83d\ude00", r"\\ud83d\ufffd"),
+        ("\0\0" r"\ud83d", "\0\0" r"\ud83d"),  # no JSON
+    ],
+)
+def test_half_a_character_alone_is_replaced(text: str, whole: str) -> None:
+    assert whole_characters(text.encode()) == whole.encode()
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_nothing_else_is_changed(text: str) -> None:
+    body = f'"{text}"'.encode()
+    whole = whole_characters(body)
+    assert json.loads(whole) == re.sub("[\ud800-\udfff]", "\ufffd", json.loads(body))
+    assert whole_characters(whole) == whole
+
+
+def test_it_takes_no_memory_for_each_escape() -> None:
+    body = rb"\n" * 500_000 + rb"\\" * 500_000 + rb"\ud83d"
+    tracemalloc.start()
+    try:
+        whole_characters(body)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * len(body)
