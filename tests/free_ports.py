@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 # below those that systems give to whoever asks for any (RFC 6335: from 49152; Linux: from 32768)
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def dead_port() -> Iterator[int]:
+def dead_port() -> Generator[int]:
     """A port that refuses each connection, and that nobody gets meanwhile."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

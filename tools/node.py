@@ -192,7 +192,11 @@ def _values(entry: protocol.Entry, field: str) -> dict[str, Any]:
         {name: value for name, value in domain._asdict().items() if value not in (None, 0, "", ())}
         for domain in values.domains
     ]
-    known = {"are": values.are, "nullable": values.nullable or None}
+    known = {
+        "are": values.are,
+        "nullable": values.nullable or None,
+        "foreign": values.foreign or None,
+    }
     return {
         "domains": domains,
         **{name: value for name, value in known.items() if value is not None},

@@ -801,7 +801,7 @@ async def test_a_guard_that_no_tool_can_reach_is_refused(tmp_path: Path) -> None
     broken = "MANIFEST['subscriptions'][0]['match'] = {'tool_name': 'say|weather'}"
     report = await checked(write(tmp_path, broken))
     assert named(report, "failed") == {"handshake"}
-    assert "can fit no name of a tool" in report.findings[0].advice
+    assert "has '|', but patterns know" in report.findings[0].advice
 
 
 def test_every_check_is_seen_to_fail() -> None:

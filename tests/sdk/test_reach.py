@@ -131,11 +131,16 @@ def test_the_words_of_a_field_are_known() -> None:
     assert Order(PROMPT, [*claims[1:], Claim({}, True)]).in_the_way(len(words) - 1) is None
 
 
-def test_names_of_tools_have_an_end() -> None:
+def test_names_of_plugins_have_an_end() -> None:
     # a name of 65 characters would be chosen
-    found = [Claim({"tool_name": ["?" * n for n in range(1, 65)]}, True), Claim({}, True)]
-    assert Order(TOOL, found, 10**6).in_the_way(1) == 0
-    found = [Claim({"origin": ["?" * n for n in range(1, 65)]}, True), Claim({}, True)]
+    up_to_64, any_text = ["?" * n for n in range(1, 65)], ["*"]
+    found = [Claim({"submitted_by": up_to_64}, True), Claim({"submitted_by": any_text}, True)]
+    assert Order(PROMPT, found, 10**6).in_the_way(1) == 0
+
+
+@pytest.mark.parametrize("field", ["tool_name", "origin"])
+def test_names_of_an_agent_s_own_tools_have_none(field: str) -> None:
+    found = [Claim({field: ["?" * n for n in range(1, 65)]}, True), Claim({}, True)]
     assert Order(TOOL, found, 10**6).in_the_way(1) is None
 
 
@@ -163,13 +168,29 @@ def test_long_patterns_cost_more_steps_than_short_ones() -> None:
 @pytest.mark.parametrize(
     "pattern",
     ["say|weather", "^shell$", "shell.*", "shell, write", "shell(rm*)", "[sS]hell", "{shell,bash}",
-     "", "?" * 65, "x" * 65, "a b", "é"],
+     "", "x" * 1025, "a b", "a+", "fs\\.read"],
 )  # fmt: skip
-def test_a_pattern_that_no_name_of_a_tool_has_fits_nothing(pattern: str) -> None:
+def test_a_pattern_of_another_language_is_none_of_tools(pattern: str) -> None:
     assert why_never(TOOL, "tool_name", pattern) is not None
 
 
-@pytest.mark.parametrize("pattern", ["shell", "Shell", "*", "?", "*_*-9", "x" * 64, "?" * 64])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "shell",
+        "Shell",
+        "*",
+        "?",
+        "*_*-9",
+        "x" * 65,
+        "?" * 65,
+        "fs.read",
+        "fs.?*",
+        "MCP:*",
+        "a/b",
+        "é",
+    ],
+)
 def test_other_patterns_may_fit(pattern: str) -> None:
     assert why_never(TOOL, "tool_name", pattern) is None
     assert why_never(TOOL, "session_key", "say|weather") is None
@@ -214,6 +235,11 @@ def test_a_pattern_that_no_value_of_a_field_has_fits_nothing(
 
 
 def test_it_is_said_what_the_values_of_a_field_are() -> None:
+    assert why_never(TOOL, "tool_name", "^sh.*|rm") == (
+        "has '^', but patterns know `*` and `?` alone; several of them are a list, and `?` fits any"
+        " one character"
+    )
+    assert why_never(TOOL, "tool_name", "") == "is empty, and no name is"
     assert why_never(TOOL, "origin", "mcp") == (
         "can fit nothing: origin is agent, the name of a plugin, or a text with a colon, such as"
         " mcp:github; mcp:* fits all that are of MCP servers"

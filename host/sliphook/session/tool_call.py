@@ -182,6 +182,8 @@ class BegunTool:
     async def _why_not(self, schema: dict[str, Any] | None) -> str | None:
         """Why the call cannot begin, or None."""
         tool, session_id = self._tool, self._hooks.state.session_id
+        if not tool.name:
+            return "a call needs the name of a tool"
         if not self._own and self._offer is None:
             known = ", ".join(sorted(self._hooks.host.plugin_calls.names(session_id)))
             there = f"; there is {known}" if known else ""

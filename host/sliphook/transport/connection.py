@@ -310,6 +310,8 @@ class Connection:
             wrong = "cannot be taken" if content else "is not valid"
             self.end(call, "error", f"its reply {wrong}: {error.why}")
         elif refused:
+            if error.id is not None:
+                self._rpc.check_free(error.id)
             self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
         why = f"a message was refused: {error.why}" if content else error.why
         # that is no violation if the plugin or the host's call is told of it

@@ -96,7 +96,8 @@ def why_no_json(body: bytes, error: NotJson) -> str:
 
 PEEK_BYTES: Final = 512
 _FIRST_FIELDS: Final = re.compile(
-    rb'\s*\{(?:\s*"(?:jsonrpc|id|method|traceparent)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,)*'
+    rb'\s*\{(?:\s*"(?:(?:jsonrpc|id|method|traceparent)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)'
+    rb'|(?:method|params|result|error)"\s*:\s*null)\s*,)*'
     rb'\s*"(result|error)?'
 )
 _FIRST_ID: Final = re.compile(rb'"id"\s*:\s*(-?[0-9]{1,18}\b|"[^"\\]{1,%d}")' % limits.MAX_ID_CHARS)

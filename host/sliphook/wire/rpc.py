@@ -180,6 +180,14 @@ class Rpc:
         """True if no request of the plugin with this id waits for its reply."""
         return request_id not in self._in_flight
 
+    def check_free(self, request_id: int | str) -> None:
+        """Raise Violation if a request of the plugin with this id waits for its reply."""
+        if request_id in self._in_flight:
+            # no error reply: the plugin would take it for the answer to the first request
+            self._doubled_ids += 1
+            why = f"the request id {quote(repr(request_id), 40)} is still in flight"
+            raise Violation(why, fatal=self._doubled_ids > _DOUBLED_IDS_ALLOWED)
+
     def was_issued(self, request_id: int | str) -> bool:
         """True where this host sent a request with the id, however long ago."""
         return isinstance(request_id, int) and 1 <= request_id <= self._next_id
@@ -207,13 +215,7 @@ class Rpc:
             elif message.method != "$/cancelRequest":
                 self._handlers.unknown(message.method)
             return False
-        if message.id in self._in_flight:
-            # no error reply: the plugin would take it for the answer to the first request
-            self._doubled_ids += 1
-            fatal = self._doubled_ids > _DOUBLED_IDS_ALLOWED
-            raise Violation(
-                f"the request id {quote(repr(message.id), 40)} is still in flight", fatal=fatal
-            )
+        self.check_free(message.id)
         # before a refusal too: the id is taken until the reply has been written
         self._in_flight[message.id] = message.method
         # not left to Endpoint, which would send the whole name back, however long
@@ -221,9 +223,8 @@ class Rpc:
             why = self._why_unknown(message.method)
             self._emit(self.refuse(message.id, *why), message.method, message.id)
             return False
-        self._endpoint.consume(
-            {"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params}
-        )
+        request = {"jsonrpc": "2.0", "id": message.id, "method": message.method}
+        self._endpoint.consume({**request, "params": message.params})
         return False
 
     def _why_unknown(self, method: str) -> tuple[ErrorCode, str]:

@@ -43,19 +43,18 @@ function fits(domain, glob) {
 
 /** Why no value of a field can fit a pattern, as words after "which"; undefined if one can. */
 export function whyNever(name, field, glob) {
-  const { domains, are } = CATALOGUE[name].strings[field];
+  const { domains, are, foreign = [] } = CATALOGUE[name].strings[field];
+  const [found] = foreign
+    .filter((one) => glob.includes(one))
+    .sort((one, other) => glob.indexOf(one) - glob.indexOf(other));
+  if (found !== undefined)
+    return (
+      `has ${JSON.stringify(found)}, but patterns know \`*\` and \`?\` alone; ` +
+      "several of them are a list, and `?` fits any one character"
+    );
   if (domains.some((domain) => fits(domain, glob))) return undefined;
   if (are !== undefined) return `can fit nothing: ${field} is ${are}`;
-  const [{ chars, least, most }] = domains;
-  if (chars === undefined) {
-    const limit = mostOf(most).toLocaleString("en-US");
-    return `has more than ${limit} characters; a value that is longer fits every pattern`;
-  }
-  const odd = [...glob].find((char) => !"*?".includes(char) && !chars.includes(char));
-  if (odd)
-    return (
-      `can fit no name of a tool, which has no ${JSON.stringify(odd)}; ` +
-      "patterns know `*` and `?` alone, and several of them are a list"
-    );
-  return `can fit no name of a tool, which has ${least} to ${most} characters`;
+  if (glob === "") return "is empty, and no name is";
+  const limit = mostOf(domains[0].most).toLocaleString("en-US");
+  return `has more than ${limit} characters; a value that is longer fits every pattern`;
 }

@@ -94,7 +94,7 @@ export interface ToolResult {
   content: string;
   /** true if the call failed */
   is_error?: boolean | null;
-  /** a value for programs; the model never sees it */
+  /** a value for programs; only MCP clients give it to a model */
   data?: unknown;
   /** the result in parts: a model that takes them reads these in place of `content` */
   parts?: Part[] | null;
@@ -426,7 +426,7 @@ export interface PreToolCall extends Payload {
   call_id: string;
   /** the model's own id of the call */
   model_call_id: string | null;
-  /** the tool */
+  /** the tool; an agent may call its own anything */
   tool_name: string;
   /** what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of these; null: the agent does not say */
   tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
@@ -444,7 +444,7 @@ export interface PostToolCall extends Payload {
   call_id: string;
   /** the model's own id of the call */
   model_call_id: string | null;
-  /** the tool */
+  /** the tool; an agent may call its own anything */
   tool_name: string;
   /** what the tool does, whatever it is called: `mcp` is of an MCP server, `other` none of these; null: the agent does not say */
   tool_kind?: "shell" | "read" | "write" | "edit" | "fetch" | "search" | "agent" | "mcp" | "other" | null;
@@ -624,7 +624,7 @@ export interface SubmitResult {
   status: "started" | "queued" | "interrupting";
 }
 
-/** A plugin asks the person in front of the agent; answered when they have. */
+/** A plugin asks the person in front of the agent; answered when that is over. */
 export interface AskParams {
   /** the session */
   session_id: string;

@@ -12,12 +12,16 @@ import pytest
 import trio
 
 from sliphook import LlmGate, PluginHost, Turn
+from sliphook.adapters.foreign.plugin import HooksPlugin
+from sliphook.adapters.foreign.sources import read_source
 from sliphook.testing import FakePlugin
-from sliphook_sdk.protocol import Message, ToolKind, Usage
+from sliphook_sdk.protocol import Globs, Message, ToolKind, Usage
 from tests.programs import WAIT_S, until
 from tests.stubborn import lives
 
 from .made import command, script, settings_json, spec
+
+RUNS = {"type": "command", "command": "true"}
 
 
 def read(path: Path) -> Any:
@@ -436,6 +440,28 @@ action = { type = "shell", command = "cat > end.json" }
 event = "notification"
 action = { type = "shell", command = "cat > note.json" }
 """
+
+
+@pytest.mark.parametrize(
+    ("system", "hook", "fits"),
+    [
+        ("claude-code", {"matcher": "Edit Write", "hooks": [RUNS]}, "Edit Write"),
+        ("claude-code", {"matcher": f"mcp__{'x' * 80}", "hooks": [RUNS]}, f"mcp__{'x' * 80}"),
+        ("cursor", {"matcher": "^MCP:.*", **RUNS}, "MCP:search"),
+    ],
+)
+def test_a_matcher_is_no_reason_not_to_start(
+    system: str, hook: Any, fits: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "hooks.json"
+    event = "preToolUse" if system == "cursor" else "PreToolUse"
+    path.write_text(json.dumps({"version": 1, "hooks": {event: [hook]}}))
+    plugin = HooksPlugin("theirs", read_source(str(path), system), {}).plugin
+    (match, *_) = (one.match for one in plugin.manifest().subscriptions or [])
+    assert match is not None
+    names = match["tool_name"]
+    assert isinstance(names, list)
+    assert Globs(names).fits(fits)
 
 
 async def test_agent_codes_hooks(tmp_path: Path) -> None:

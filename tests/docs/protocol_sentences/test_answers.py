@@ -497,7 +497,7 @@ def late_ends(wire: Wire) -> list[Fields]:
 
 
 @says(
-    "`$/cancelRequest` withdraws one request: it timed out, or its turn was interrupted.",
+    "`$/cancelRequest` withdraws one request: it timed out, its turn ended, or the agent waits no more.",
     "A plugin SHOULD stop the work at once.",
     "It MUST reply, and SHOULD reply when the work has ended, since the host takes the reply for its"
     " end:",

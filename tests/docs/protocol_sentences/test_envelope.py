@@ -76,14 +76,17 @@ async def test_ids_that_are_none(id: str) -> None:
         ('{"jsonrpc":"2.0","id":1}', "neither a method, a result nor an error"),
     ],
 )
-@says("So is, and does, other JSON that is no valid message.")
+@says(
+    "So is, and does, other JSON that is no valid message; if it has an id, that is answered.",
+)
 async def test_json_that_is_no_message(message: str, why: str) -> None:
     wire = Wire()
     async with host_of(wire) as (_, seen):
         wire.write(message + "\n")
         await wire.is_read()
-        (error,) = [one["error"] for one in wire.got if one.get("error", {}).get("code") == -32600]
-        assert why in error["message"]
+        (reply,) = [one for one in wire.got if one.get("error", {}).get("code") == -32600]
+        assert reply["id"] == (1 if '"id":1' in message else None)
+        assert why in reply["error"]["message"]
         assert why in seen.lines()[0]
 
 
@@ -140,6 +143,30 @@ async def test_an_id_that_is_still_under_way() -> None:
             else:
                 await wire.restarts()
     assert "the request id 'a' is still in flight" in seen.problems[0]
+
+
+async def test_nothing_with_an_id_under_way_is_answered() -> None:
+    """What is refused for another reason too would settle the first request as well."""
+    never: tuple[str, ...] = (
+        '{"jsonrpc":"2.0","id":"a","method":"host/notify","params":{"x":1,"x":2}}',
+        '{"jsonrpc":"2.0","id":"a"}',
+    )
+    wire = Wire(uses=["ask"])
+
+    async def asker(_: object) -> None:
+        await trio.sleep_forever()
+
+    async with host_of(wire, asker=asker) as (host, seen), host.session() as session:
+        async with session.turn("x"):
+            wire.send(
+                id="a", method="host/ask", params={"session_id": session.session_id, "prompt": "?"}
+            )
+            for message in never:
+                wire.write(message + "\n")
+            await wire.is_read()
+            assert [one for one in wire.got if one.get("id") == "a"] == []
+            assert seen.lines() == ["the request id 'a' is still in flight"] * 2
+        assert (await wire.reply("a"))["result"]["outcome"] == "interrupted"
 
 
 @says(

@@ -499,7 +499,7 @@ async def test_the_last_assistant_message() -> None:
 
 
 @says(
-    "At most 8 `continue_with` count in one turn; the user is shown each, and that the ninth is"
+    "At most 8 `continue_with` count in a turn; the agent shows each, the host that the ninth is"
     " ignored.",
 )
 @limit("`continue_with` in one turn")
@@ -514,7 +514,7 @@ async def test_at_most_eight_times() -> None:
 @says(
     "The alerts of a plugin (`host/notify`) come with its name.",
     "That a plugin died, is left out, or did not answer a hook in time, is said by the `host`.",
-    "A plugin is not told of its own alerts and failures.",
+    "A plugin is not told of its own alerts and failures, but of its late ends.",
     "Of the failures of one plugin at most 10 in a minute are told.",
     "What has no session is told in the session of the plugin's newest open request, else in the"
     " newest.",

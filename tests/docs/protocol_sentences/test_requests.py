@@ -110,7 +110,7 @@ async def test_log() -> None:
 
 @says(
     "A `level` that is unknown or absent counts as the nearest, or `info`; without a text as"
-    " `message` the notification is left out; the host says both once in the log.",
+    " `message` the notification is left out; the host says each once in the log.",
 )
 async def test_log_lines_that_do_not_quite_fit() -> None:
     wire = Wire()

@@ -273,6 +273,29 @@ async def test_fields_that_match_may_not_name() -> None:
 
 
 @says(
+    "In a pattern of `tool_name`, `?` stands for a space, for ``|^$()[]{},+\\`` and for the dot of"
+    " `.*`.",
+)
+async def test_a_guard_can_name_each_tool_of_the_agent() -> None:
+    for name, pattern in (
+        ("fs.read", "fs.read"),
+        ("fs.read", "fs.?*"),
+        ("MCP:search", "MCP:*"),
+        ("my tool", "my?tool"),
+        ("x" * 65, "x" * 65),
+    ):
+        wire = Wire(subscriptions=[guard(match={"tool_name": pattern})])
+        async with turn_of(wire) as (turn, _):
+            await turn.call_tool(name, {}, run=own)
+            await turn.call_tool("other", {}, run=own)
+            assert (await turn.call_tool("", {}, run=own)).status == "error"
+        assert [one["tool_name"] for one in wire.params("hook/pre_tool_call")] == [name]
+    for foreign in (*"|^$()[]{},+\\ ", ".*"):
+        wire = Wire(subscriptions=[guard(match={"tool_name": f"a{foreign}b"})])
+        assert f"has {foreign!r}, but patterns know" in await why(wire)
+
+
+@says(
     "that, and a value of more than 1,024 characters, fits every pattern, so that a guard is asked"
     " rather than passed by.",
 )

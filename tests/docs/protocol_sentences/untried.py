@@ -27,7 +27,7 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "The key words MUST, MUST NOT, SHOULD, SHOULD NOT and MAY mean what RFC 2119 says.",
     ),
     "test_quotes.py is what it tells of": (
-        "Tests in `tests/docs/protocol_sentences` quote the sentences of this page, and try them.",
+        "Tests quote the sentences of this page, and try them (`tests/docs/protocol_sentences`).",
     ),
     "what authors of SDKs may do with the vectors, and what is left to a plugin": (
         "Have your encoder make what `results.json` calls valid, and refuse what it calls invalid;"

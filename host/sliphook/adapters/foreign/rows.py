@@ -13,6 +13,7 @@ from sliphook.adapters.dialects.hosted.matchers import Matcher, matcher
 from sliphook.adapters.dialects.hosted.toolmap import ToolMap
 from sliphook_sdk.protocol import CATALOGUE, OnFailure
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
+from sliphook_sdk.protocol.patterns.domains import FOREIGN_IN_TOOLS
 
 GRACE_S: Final = 5.0
 """What an answer may take longer than its commands."""
@@ -135,10 +136,18 @@ def _matches(
             kinds |= dict.fromkeys(of_kind)
             if one.names is None:
                 kinds["mcp"] = None  # the one beginning that is often meant is that of MCP
-    matches: list[dict[str, str | list[str]] | None] = [{"tool_name": list(names)}]
+    patterns = list(dict.fromkeys(map(_pattern, names)))
+    matches: list[dict[str, str | list[str]] | None] = [{"tool_name": patterns}]
     if kinds:
         matches.append({"tool_kind": list(kinds)})
     return tuple(matches)
+
+
+def _pattern(name: str) -> str:
+    """A name as `match` may have it: a character that no pattern may have is any one."""
+    for foreign in FOREIGN_IN_TOOLS:
+        name = name.replace(foreign, f"?{foreign[1:]}")
+    return name
 
 
 def _listened(system: Hosted, rows: dict[str, tuple[Row, ...]], transcript: bool) -> set[str]:

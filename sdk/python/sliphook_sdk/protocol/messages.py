@@ -310,7 +310,7 @@ METHODS: Final = (
         "request",
         AskParams,
         AskResult,
-        "ask the person in front of the agent; answered when they have",
+        "ask the person in front of the agent; answered when that is over",
         grant="ask",
     ),
     Method(

@@ -102,7 +102,7 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
     model_call_id: Annotated[
         Optional[str], doc("the model's own id of the call", "call_1", match=False)
     ]
-    tool_name: Annotated[str, doc("the tool", "shell")]
+    tool_name: Annotated[str, doc("the tool; an agent may call its own anything", "shell")]
     tool_kind: OfKind = None
     origin: ToolOrigin
     timeout_s: TimeoutLeft = msgspec.UNSET
@@ -118,7 +118,7 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     model_call_id: Annotated[
         Optional[str], doc("the model's own id of the call", "call_1", match=False)
     ]
-    tool_name: Annotated[str, doc("the tool", "shell")]
+    tool_name: Annotated[str, doc("the tool; an agent may call its own anything", "shell")]
     tool_kind: OfKind = None
     origin: ToolOrigin
     started: Annotated[bool, doc("the tool did begin to run", True)]

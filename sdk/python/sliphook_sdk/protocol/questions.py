@@ -74,7 +74,7 @@ class UserInputReceived(Payload, frozen=True, kw_only=True):
 
 
 class AskParams(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin asks the person in front of the agent; answered when they have."""
+    """A plugin asks the person in front of the agent; answered when that is over."""
 
     session_id: Annotated[str, doc("the session", "s-1")]
     turn_id: Annotated[Optional[str], doc("only while this turn is open", "t-1")] = None

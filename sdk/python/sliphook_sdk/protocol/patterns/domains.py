@@ -84,16 +84,20 @@ class Values(NamedTuple):
         domains: those that are texts.
         are: what they are, in words after the field's name; None for free text and names of tools.
         nullable: null is a value too, and no pattern fits it.
+        foreign: what no pattern may have, as its author means another language of patterns: a guard
+            that matches `shell|rm` would never be asked. `?` fits a value that has it.
     """
 
     domains: tuple[Domain, ...]
     are: Optional[str] = None
     nullable: bool = False
+    foreign: tuple[str, ...] = ()
 
 
-_TOOL: Final = Domain(
-    chars=f"{string.ascii_letters}{string.digits}_-", least=1, most=MAX_NAME_CHARS
-)
+# an agent may call its own tools anything: `fs.read`, `MCP:search`
+_TOOL: Final = Domain(least=1)
+FOREIGN_IN_TOOLS: Final = (*"|^$()[]{},+\\ ", ".*")
+"""What no pattern of `tool_name` may have; see `Values`."""
 _PLUGIN: Final = Domain(
     chars=f"{_DIGITS_AND_SMALL}_-",
     first=_DIGITS_AND_SMALL,
@@ -103,7 +107,7 @@ _PLUGIN: Final = Domain(
 )
 _ONE_PLUGIN: Final = Values((_PLUGIN,), f"the name of a plugin, {NAME_PATTERNS['plugin']}")
 _KNOWN: Final = {
-    "tool_name": Values((_TOOL,)),
+    "tool_name": Values((_TOOL,), foreign=FOREIGN_IN_TOOLS),
     "origin": Values(
         (Domain(words=("agent",)), _PLUGIN, Domain(least=1, holds=":")),
         "agent, the name of a plugin, or a text with a colon, such as mcp:github; mcp:* fits all"
@@ -139,20 +143,20 @@ def why_never(entry: Entry, field: str, pattern: str) -> Optional[str]:
         pattern: one pattern.
     """
     values = values_of(entry.payload, field)
+    foreign = [one for one in values.foreign if one in pattern]
+    if foreign:
+        return (
+            f"has {min(foreign, key=pattern.index)!r}, but patterns know `*` and `?` alone; "
+            "several of them are a list, and `?` fits any one character"
+        )
     if any(domain.fits(pattern) for domain in values.domains):
         return None
     if values.are is not None:
         return f"can fit nothing: {field} is {values.are}"
-    chars, least, most = values.domains[0].chars, values.domains[0].least, values.domains[0].most
-    if chars is None:
-        return f"has more than {most:,} characters; a value that is longer fits every pattern"
-    odd = next((char for char in pattern if char not in "*?" and char not in chars), None)
-    if odd is not None:
-        return (
-            f"can fit no name of a tool, which has no {odd!r}; "
-            "patterns know `*` and `?` alone, and several of them are a list"
-        )
-    return f"can fit no name of a tool, which has {least} to {most} characters"
+    if not pattern:
+        return "is empty, and no name is"
+    most = values.domains[0].most
+    return f"has more than {most:,} characters; a value that is longer fits every pattern"
 
 
 def _may_be_null(annotation: Any) -> bool:
