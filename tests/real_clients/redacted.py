@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +22,7 @@ def redacted(world: World) -> None:
     data.mkdir(parents=True)
     (data / "key").write_bytes(bytes(32))
     # the Python that has the SDK is the plugin's from now on
-    path = f"{Path(sys.executable).parent}{os.pathsep}{world.environment['PATH']}"
-    world.sliphook("install", str(_PLUGIN), "--yes", path=path)
+    world.sliphook("install", str(_PLUGIN), "--yes", path=world.path)
     world.sliphook("attach", world.client.name, "--yes", "--without", "redact")
     (world.project / "env.txt").write_text(f"TOKEN={_SECRET}\n")
     copy = f"echo {_PLACEHOLDER} > copy.txt"

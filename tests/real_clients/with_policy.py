@@ -26,7 +26,7 @@ def policy(world: World) -> None:
     file.write_text(_NO_TREES)
     guard = Path(__file__).parents[2] / "examples" / "guard" / "guard.py"
     words = ("--name", "policy", "--config", f"policy={file}", "--yes")
-    world.sliphook("install", str(guard), *words)
+    world.sliphook("install", str(guard), *words, path=world.path)
     world.sliphook("attach", world.client.name, "--yes")
     (world.project / "build").mkdir()
     call = world.client.call

@@ -94,6 +94,11 @@ class World:
         self.sliphook("install", str(program.path), "--yes")
         self.sliphook("attach", self.client.name, "--yes")
 
+    @property
+    def path(self) -> str:
+        """A PATH whose `python3` has what the examples need."""
+        return f"{Path(sys.executable).parent}{os.pathsep}{self.environment['PATH']}"
+
     def sliphook(self, *words: str, stdin: str = "", path: str | None = None) -> str:
         """Run the command line; returns what it prints. `path`: another PATH."""
         done = subprocess.run(
