@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import msgspec
 import trio
 
+from sliphook.adapters.dialects.reading import loads_finite
 from sliphook.adapters.dialects.shape import IDENTIFYING, RESULT, RESULT_FLAGS, RESULT_TEXTS
 from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES
@@ -85,16 +84,7 @@ def _decoded(body: bytes) -> Any:
             raise
     # an agent in JavaScript writes half a character, as of a text that was cut, as an escape; what
     # is told to plugins has U+FFFD in its place
-    return json.loads(body, parse_constant=_refuse, parse_float=_finite)
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(text)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _refuse(text)
+    return loads_finite(body)
 
 
 async def _excess(body: bytes) -> str | None:

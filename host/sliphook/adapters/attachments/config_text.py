@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
 import stat
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook.adapters.dialects.reading import loads_finite
 from sliphook.errors import SliphookError
 from sliphook.files.atomic import write_atomically
 from sliphook.files.ownership import why_unsafe
@@ -127,12 +127,7 @@ def document_of(path: Path, text: str | None, member: str) -> dict[str, Any]:
     """
     shown = quote(str(path), 200)
     try:
-        document = json.loads(
-            text or "{}",
-            object_pairs_hook=_without_doubles,
-            parse_float=_finite,
-            parse_constant=_no_constant,
-        )
+        document = loads_finite(text or "{}", _without_doubles)
     except _Doubled as error:
         raise ConfigError(f"{shown} has {quote(str(error), 80)} twice in one object") from None
     except (ValueError, RecursionError):
@@ -155,17 +150,6 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise _Doubled(next(name for name in names if names.count(name) > 1))
     return found
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError("it could not be written again")
-    return value
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
 
 
 def written(document: dict[str, Any], old: str | None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn, cast
 
 import msgspec
 
@@ -14,6 +15,32 @@ from sliphook_sdk.protocol.weight import weigh
 MAX_NAME_CHARS: Final = 512
 """Of an id, a name, a mode."""
 MAX_PATH_CHARS: Final = 4096
+
+
+def loads_finite(
+    text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """What `json.loads` gives, without numbers that could not be written as JSON again.
+
+    Raises:
+        ValueError: it is no JSON, or has NaN or an infinite number.
+        RecursionError: it is nested too deep.
+    """
+    return json.loads(
+        text,
+        object_pairs_hook=object_pairs_hook,
+        parse_float=_finite,
+        parse_constant=_refuse,
+    )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 class WrongField(SliphookError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar, Token
-from types import TracebackType
-from typing import Final, TypeAlias
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 import mcp_types as types
 from mcp.client import ClientRequestContext
@@ -13,7 +14,6 @@ import sliphook_sdk as sdk
 
 from .forms import form_of
 
-_Own: TypeAlias = "ContextVar[sdk.AsyncContext | None]"
 _DISMISSED: Final = ("timed_out", "interrupted")
 
 
@@ -30,11 +30,18 @@ class Questions:
     def __init__(self, name: str) -> None:
         self._name = name
         self._open: list[sdk.AsyncContext] = []
-        self._own: _Own = ContextVar("call", default=None)
+        self._own: ContextVar[sdk.AsyncContext | None] = ContextVar("call", default=None)
 
-    def during(self, ctx: sdk.AsyncContext) -> _During:
+    @contextmanager
+    def during(self, ctx: sdk.AsyncContext) -> Generator[None]:
         """While a call is under way."""
-        return _During(ctx, self._open, self._own)
+        self._open.append(ctx)
+        token = self._own.set(ctx)
+        try:
+            yield
+        finally:
+            self._own.reset(token)
+            self._open.remove(ctx)
 
     async def ask(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -59,29 +66,3 @@ class Questions:
         if form["type"] == "object":
             return types.ElicitResult(action="accept", content=result.answer)
         return types.ElicitResult(action="accept" if result.answer else "decline", content=None)
-
-
-class _During:
-    """A call among those that are open; a generator would take longer."""
-
-    __slots__ = ("_ctx", "_open", "_own", "_token")
-
-    def __init__(
-        self, ctx: sdk.AsyncContext, open_calls: list[sdk.AsyncContext], own: _Own
-    ) -> None:
-        self._ctx = ctx
-        self._open = open_calls
-        self._own = own
-
-    def __enter__(self) -> None:
-        self._open.append(self._ctx)
-        self._token: Token[sdk.AsyncContext | None] = self._own.set(self._ctx)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._own.reset(self._token)
-        self._open.remove(self._ctx)
