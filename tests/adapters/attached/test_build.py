@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,16 @@ def test_a_way_to_compile_that_fails_is_followed_by_the_next(
     assert found.compiled
     assert subprocess.run(found.words, check=False).returncode == 64
     assert len(asked.read_text().splitlines()) == {"-nostdlib": 2, "-static": 3}[fails]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="there alone it is made so"
+)
+def test_the_client_has_no_c_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without this, a fault in it would only make each hook slower."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (program,) = build().words
+    made = Path(program).read_bytes()
+    assert made.startswith(b"\x7fELF")
+    assert b"GLIBC" not in made
+    assert len(made) < 100_000
