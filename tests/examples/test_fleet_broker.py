@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 @needs_redis
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 async def test_tls(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     other = tmp_path / "other"

@@ -272,6 +272,44 @@ async def test_before_another_attempt_those_are_asked_that_want_it() -> None:
     assert asked[0].seq < asked[1].seq < asked[2].seq
 
 
+async def test_calls_are_counted_in_their_turn_and_attempts_in_their_call() -> None:
+    plugin = switch(None, hears=["post_llm_call", "llm_call_failed"])
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([plugin]) as host, host.session() as session:
+            for text in ("hello", "and now?"):
+                async with session.turn(text) as turn:
+                    for _ in range(2):
+                        gate = await call(turn)
+                        turn.llm_call_failed(
+                            attempt=1, kind="timeout", status=None, message="", will_retry=True
+                        )
+                        await again(turn, gate)
+                        turn.post_llm_call(
+                            provider=None,
+                            model="large",
+                            response=Message(role="assistant", content="so"),
+                            finish_reason="stop",
+                            usage=Usage(),
+                            duration_ms=1.0,
+                        )
+    counted = [
+        (one.name, one.params["call_index"], one.params.get("attempt"))
+        for one in plugin.fired()
+        if "call_index" in one.params
+    ]
+    of_a_turn = [
+        ("pre_llm_call", 1, 1),
+        ("llm_call_failed", 1, 1),
+        ("pre_llm_call", 1, 2),
+        ("post_llm_call", 1, None),
+        ("pre_llm_call", 2, 1),
+        ("llm_call_failed", 2, 1),
+        ("pre_llm_call", 2, 2),
+        ("post_llm_call", 2, None),
+    ]
+    assert counted == of_a_turn * 2
+
+
 async def test_nobody_is_asked_again_who_did_not_want_it() -> None:
     plugin = switch(
         {"replace": {"route": LOCAL}}, subscriptions=[{"event": "pre_llm_call", "replaces": True}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import HostError
+from sliphook.agent.chat.gateway import Gateway
+from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.models.script import ScriptedFailure, ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.agent.ui.filling import Question
@@ -365,12 +369,21 @@ async def test_the_next_message_answers_a_question(
     assert f"user_input_received {choice}" in story(plugin)
 
 
-async def test_stop_takes_a_question_back(autojump_clock: MockClock) -> None:
-    asks: list[Question | None] = []
+@asynccontextmanager
+async def at_a_question(
+    asks: list[Question | None],
+) -> AsyncGenerator[tuple[Gateway, PendingMessage]]:
+    """A gateway, and a turn in it that waits for a person's answer."""
     plugin = everything(hooks={"pre_tool_call": {"decision": "ask"}})
     async with at_work(plugin, asks=asks) as gateway:
         turn = say(gateway, "TOOL slow")
         await plugin.hears("user_input_required")
+        yield gateway, turn
+
+
+async def test_stop_takes_a_question_back(autojump_clock: MockClock) -> None:
+    asks: list[Question | None] = []
+    async with at_a_question(asks) as (gateway, turn):
         assert await said(gateway, "/stop") == ("command", "stopped")
         assert (await turn.wait()).outcome == "interrupted"
         assert (asks[0] is None, asks[1:]) == (False, [None])
@@ -381,10 +394,7 @@ async def test_stop_takes_a_question_back(autojump_clock: MockClock) -> None:
 async def test_a_message_right_behind_an_interrupt_is_no_answer(
     autojump_clock: MockClock, command: str
 ) -> None:
-    plugin = everything(hooks={"pre_tool_call": {"decision": "ask"}})
-    async with at_work(plugin, asks=[]) as gateway:
-        turn = say(gateway, "TOOL slow")
-        await plugin.hears("user_input_required")
+    async with at_a_question([]) as (gateway, turn):
         say(gateway, command)
         assert (await said(gateway, "y"))[0] == "completed"
         assert (await turn.wait()).outcome == "interrupted"
