@@ -60,7 +60,7 @@ def test_sessions_of_one_daemon_are_apart(two: tuple[Agent, Agent], home: Path) 
     assert reason(two[1]) == "guard: claude-code:s-2"
     two[1].hook("SessionEnd", reason="exit")
     wait_for(lambda: not pids())
-    assert list((Path(os.environ["XDG_RUNTIME_DIR"]) / "sliphook").glob("*.sock")) == []
+    assert os.listdir(Path(os.environ["XDG_RUNTIME_DIR"]) / "sliphook") == []
 
 
 def test_the_death_of_an_agent_ends_its_own_session(two: tuple[Agent, Agent], home: Path) -> None:

@@ -36,7 +36,7 @@ class Claim:
         self.path = path
         self.listener = listener
         self._names = [path]
-        self._locks = [lock]
+        self._locks = {path: lock}
 
     def widen(self, agent: str) -> bool:
         """Listen for all sessions of the agent.
@@ -55,24 +55,23 @@ class Claim:
             shared.unlink()
         os.link(self.path, shared)
         self._names.append(shared)
-        self._locks.append(lock)
+        self._locks[shared] = lock
         self.path = shared
         return True
 
     def drop(self) -> None:
         """No client finds the socket any more, and another process may claim it. Done once."""
         for name in self._names:
-            with contextlib.suppress(OSError):
-                name.unlink()
+            _remove(name)
         folder = self.path.parent
         links = (*folder.glob("*.sock"), *folder.glob("*.now")) if self._names else ()
         for link in links:
             with contextlib.suppress(OSError):
                 if link.is_symlink() and os.readlink(link) in map(str, self._names):
-                    link.unlink()
+                    _remove(link)
         self._names.clear()
         while self._locks:  # last: the next daemon's socket has the same name
-            os.close(self._locks.pop())
+            _release(*self._locks.popitem())
 
 
 def claim(path: Path) -> Claim | None:
@@ -110,7 +109,7 @@ def join_wide(path: Path, agent: str) -> bool:
         return False
     lock = _lock(shared)
     if lock is not None:  # left over from a daemon that was killed
-        os.close(lock)
+        _release(shared, lock)
         return False
     _lead(path, shared)
     return True
@@ -118,13 +117,36 @@ def join_wide(path: Path, agent: str) -> bool:
 
 def _lock(path: Path) -> int | None:
     """The lock of who listens at `path`; None if a daemon holds it."""
-    lock = os.open(f"{path}.owner", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
+    name = f"{path}.owner"
+    while True:
+        lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.lstat(name)):
+                return lock
+        os.close(lock)  # its holder has removed it meanwhile: another one counts
+
+
+def _release(path: Path, lock: int) -> None:
+    """Give back a lock, and remove its file: as long as the lock is held, no one else may."""
+    with contextlib.suppress(OSError):
+        os.unlink(f"{path}.owner")
+    os.close(lock)
+
+
+def _remove(path: Path) -> None:
+    """Remove a socket, or the way to one, and the lock of clients that start its daemon.
+
+    They may hold that: then two daemons are started at worst, and the second ends, as it gets no
+    `_lock`.
+    """
+    for name in (str(path), f"{path}.lock"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)
 
 
 def _lead(path: Path, target: Path) -> None:
