@@ -149,6 +149,9 @@ def test_much_output_needs_little_memory(tmp_path: Path) -> None:
     result = ran(tmp_path, sys.executable, "-c", "print('x' * 50_000_000 + 'end')", max_bytes=1000)
     assert result.stdout.endswith("xend\n")
     assert "\n[... 49,999,004 bytes are left out ...]\n" in result.stdout
+    assert (result.stdout_cut, result.stderr_cut) == (True, False)
+    exactly = ran(tmp_path, "sh", "-c", "printf 12345678; printf 123456789 >&2", max_bytes=8)
+    assert (exactly.stdout_cut, exactly.stderr_cut) == (False, True)
 
 
 @both

@@ -38,7 +38,7 @@ export async function runCommand(args, { cwd, env, timeoutS, maxBytes = 65_536 }
   const tree = new Tree(child.pid, mark);
   child.once("exit", () => tree.rootHasEnded());
   const closed = new Promise((resolve) => child.once("close", resolve));
-  const [texts, stopTelling] = reading(child, maxBytes, tell);
+  const [kept, stopTelling] = reading(child, maxBytes, tell);
   running.add(tree);
   const timedOut = await ending(child, signal, timeoutS);
   await end(tree);
@@ -50,8 +50,9 @@ export async function runCommand(args, { cwd, env, timeoutS, maxBytes = 65_536 }
   stopTelling();
   signal.throwIfAborted();
   const status = child.exitCode ?? -os.constants.signals[child.signalCode ?? "SIGKILL"];
-  const [stdout, stderr] = texts();
-  return Object.freeze({ status, stdout, stderr, timedOut, ok: status === 0 && !timedOut });
+  const [stdout, stderr] = kept.map((output) => output.text());
+  const [stdoutCut, stderrCut] = kept.map((output) => output.isCut);
+  return Object.freeze({ status, stdout, stderr, timedOut, stdoutCut, stderrCut, ok: status === 0 && !timedOut });
 }
 
 /** Resolves when the command has ended or is to: true if its time is up. */
@@ -96,7 +97,7 @@ function reading(child, maxBytes, tell) {
     latest = Buffer.alloc(0);
     if (line !== undefined) tell(line);
   }, PROGRESS_MS);
-  return [() => kept.map((output) => output.text()), () => clearInterval(timer)];
+  return [kept, () => clearInterval(timer)];
 }
 
 /** The child, when it runs. Not `detached`: in a session of its own the host would not find it. */

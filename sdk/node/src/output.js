@@ -35,6 +35,11 @@ export class KeptOutput {
     }
   }
 
+  /** There was more than is kept. */
+  get isCut() {
+    return this.#dropped > 0 || this.#held > this.#mostTail;
+  }
+
   /** What is kept, and in the middle how much is not. What is no UTF-8 is replaced. */
   text() {
     const cut = Math.max(0, this.#held - this.#mostTail);

@@ -78,6 +78,8 @@ test("a command runs in the project", () =>
       stdout: `${folder}\n`,
       stderr: "no\n",
       timedOut: false,
+      stdoutCut: false,
+      stderrCut: false,
       ok: false,
     });
     assert.equal((await ran(folder, ["true"])).ok, true);
@@ -128,6 +130,9 @@ test("output is kept from both ends", async () => {
   const much = await ran("/", [process.execPath, "-e", "console.log('x'.repeat(50_000_000) + 'end')"], { maxBytes: 1000 });
   assert.ok(much.stdout.endsWith("xend\n"));
   assert.match(much.stdout, /\n\[\.\.\. 49,999,004 bytes are left out \.\.\.\]\n/);
+  assert.deepEqual([much.stdoutCut, much.stderrCut], [true, false]);
+  const exactly = await ran("/", ["sh", "-c", "printf 12345678; printf 123456789 >&2"], { maxBytes: 8 });
+  assert.deepEqual([exactly.stdoutCut, exactly.stderrCut], [false, true]);
 });
 
 test("the last line", () => {
@@ -180,6 +185,8 @@ test("a time that is up is told", linux, () =>
       stdout: "",
       stderr: "",
       timedOut: true,
+      stdoutCut: false,
+      stderrCut: false,
       ok: false,
     });
   }));

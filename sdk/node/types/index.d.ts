@@ -198,6 +198,10 @@ export interface CommandResult {
   readonly stderr: string;
   /** it was ended since its time was up */
   readonly timedOut: boolean;
+  /** there was more of `stdout` than was kept */
+  readonly stdoutCut: boolean;
+  /** there was more of `stderr` than was kept */
+  readonly stderrCut: boolean;
   /** it ended by itself, with status 0 */
   readonly ok: boolean;
 }

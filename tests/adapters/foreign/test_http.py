@@ -96,6 +96,17 @@ async def test_a_server_that_fails_has_no_opinion(
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(json.dumps(DENY | {"x": "x" * 2_000_000}), "denied"), ("x" * 2_000_000, "ok")],
+)
+async def test_an_answer_that_is_too_long_is_not_taken_for_none(
+    tmp_path: Path, server: Server, body: str, status: str
+) -> None:
+    server.body = body.encode()
+    assert await called(tmp_path, server, ["127.0.0.1"]) == status
+
+
 async def test_other_servers_are_not_asked(tmp_path: Path, server: Server) -> None:
     assert await called(tmp_path, server, ["example.com"]) == "ok"
     assert server.asked == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,10 @@ async def test_hooks_that_may_run_side_by_side_do_and_their_answers_are_one(tmp_
 async def test_a_hook_that_takes_too_long_is_ended_as_a_tree(tmp_path: Path) -> None:
     hooks = {
         "PreToolUse": [
-            command("sleep 1000 & echo $! > pid; cat /dev/zero & wait", timeout=1),
+            command(
+                "sleep 1000 & echo $! > pid; setsid sleep 1000 & echo $! > apart; cat /dev/zero & wait",
+                timeout=1,
+            ),
             command("sleep 1000", timeout=1, onFailure="block", matcher="Write"),
         ]
     }
@@ -203,10 +207,46 @@ async def test_a_hook_that_takes_too_long_is_ended_as_a_tree(tmp_path: Path) -> 
         ):
             slow = await turn.call_tool("sh", {}, run=lambda arguments: ran())
             assert slow.status == "ok"
-            pid = int((tmp_path / "pid").read_text())
-            await until(lambda: not lives(pid))
+            pids = [int((tmp_path / name).read_text()) for name in ("pid", "apart")]
+            await until(lambda: not any(map(lives, pids)))
             guarded = await turn.call_tool("w", {}, run=lambda arguments: ran(), tool_kind="write")
             assert "took longer than 1 s" in guarded.result.content
+
+
+LONG = f'{sys.executable} -c \'print(open("said").read(), end="")\''
+TEXT_OF_2_MIB = "x" * 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        (
+            json.dumps({"decision": "block", "reason": TEXT_OF_2_MIB}),
+            "denied",
+            "a hook that has to be asked wrote JSON of over 1 MiB, which is not read",
+        ),
+        (TEXT_OF_2_MIB, "ok", "done"),  # is no answer, however long
+    ],
+)
+async def test_an_answer_that_is_too_long_is_not_taken_for_none(
+    tmp_path: Path, said: str, status: str, why: str
+) -> None:
+    (tmp_path / "said").write_text(said)
+    hooks = {"PreToolUse": [command(LONG), command(f"{LONG} >&2; echo '{{}}'")]}
+    logged: list[str] = []
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost(
+                [spec(settings_json(tmp_path, hooks))],
+                on_log=lambda plugin, level, line: logged.append(line),
+            ) as host,
+            host.session(cwd=tmp_path) as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await turn.call_tool("sh", {}, run=lambda arguments: ran())
+            assert outcome.status == status
+            assert why in outcome.result.content
+    assert any("wrote JSON of over 1 MiB" in line for line in logged) is (status == "denied")
 
 
 async def test_in_the_background_once_and_large_input(tmp_path: Path) -> None:

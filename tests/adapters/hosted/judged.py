@@ -55,12 +55,13 @@ def verdict(
     *,
     code: int | None = 0,
     stderr: str = "",
+    is_cut: bool = False,
     **handler: Any,
 ) -> Judged:
     """What the end of one hook means."""
     hosted = SYSTEMS[system]
     text = stdout if isinstance(stdout, str) else json.dumps(stdout)
     failure = "took longer than 5 s" if code is None else None
-    ended = Ended(exit_code=code, stdout=text, stderr=stderr, failure=failure)
+    ended = Ended(exit_code=code, stdout=text, stderr=stderr, failure=failure, is_cut=is_cut)
     one = Handler(event=told.event, command="check.sh", **handler)
-    return hosted.judge(hosted.named(told.event)[0], one, told, ended)
+    return hosted.verdict(hosted.named(told.event)[0], one, told, ended)

@@ -107,6 +107,42 @@ def test_codex_fails_open_by_one_word(body: dict[str, Any]) -> None:
     assert got.failed.startswith("wrote what Codex does not take")
 
 
+READERS = {
+    "claude-code": "PreToolUse",
+    "codex": "PreToolUse",
+    "gemini": "BeforeTool",
+    "copilot": "preToolUse",
+    "cursor": "preToolUse",
+    "docker-agent": "pre_tool_use",
+}
+
+
+@pytest.mark.parametrize("system", READERS)
+def test_an_answer_that_was_cut_denies(system: str) -> None:
+    told = asked(READERS[system])
+    cut = verdict(system, told, '{"decision":"deny","reason":"xxx', is_cut=True)
+    assert cut.answer.denied is not None
+    blocked = verdict(system, told, '{"xxx', code=2, stderr="no", is_cut=True)
+    assert "no" in (blocked.answer.denied or "")
+    assert (
+        verdict(system, told, "much text", is_cut=True).answer
+        == verdict(system, told, "much text").answer
+    )
+
+
+def test_an_answer_that_was_cut_and_could_not_deny_has_failed() -> None:
+    cut = verdict("claude-code", done("PostToolUse"), '{"xxx', is_cut=True)
+    assert (cut.answer, cut.failed) == (
+        HookAnswer(),
+        "wrote JSON of over 1 MiB, which is not read",
+    )
+    closed = verdict("claude-code", done("PostToolUse"), '{"xxx', is_cut=True, on_failure="closed")
+    assert closed.answer.context == (
+        "a hook that has to be asked wrote JSON of over 1 MiB, which is not read",
+    )
+    assert verdict("agent-code", asked("pre_tool_use"), '{"xxx', is_cut=True).answer == HookAnswer()
+
+
 def test_codex() -> None:
     deny = specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="no")
     assert verdict("codex", BEFORE, deny).answer.denied == "no"

@@ -75,6 +75,7 @@ async def run_command(
         exit_code=None if result.timed_out else result.status,
         stdout=result.stdout,
         stderr=result.stderr,
+        is_cut=result.stdout_cut,
         failure=f"took longer than {timeout_s:g} s" if result.timed_out else None,
     )
 

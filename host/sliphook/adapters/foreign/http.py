@@ -61,10 +61,11 @@ async def _ask(handler: Handler, body: bytes) -> Ended:
         async for piece in response.aiter_bytes():
             kept += piece
             if len(kept) > MAX_BODY_BYTES:
-                return Ended(exit_code=None, failure="was answered with over 1 MiB", of_http=True)
+                break
         text = kept.decode("utf-8", "replace")
         if response.is_success:
-            return Ended(exit_code=0, stdout=text, of_http=True)
+            is_cut = len(kept) > MAX_BODY_BYTES
+            return Ended(exit_code=0, stdout=text, of_http=True, is_cut=is_cut)
         return Ended(
             exit_code=None, failure=f"was answered with {response.status_code}", of_http=True
         )

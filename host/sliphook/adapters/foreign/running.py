@@ -147,7 +147,7 @@ class Runner:
             self.keep(self._behind(handler, told, place, stdin))
             return HookAnswer()
         ended = await self._end(handler, place, stdin, _time_s(handler, ctx))
-        verdict = self._system.judge(row.event, handler, told, ended)
+        verdict = self._system.verdict(row.event, handler, told, ended)
         if verdict.failed is not None:
             _say(ctx, row, handler, verdict.failed)
         return verdict.answer

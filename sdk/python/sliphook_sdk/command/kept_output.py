@@ -35,10 +35,15 @@ class KeptOutput:
         if len(self._tail) > 2 * self._most_tail:  # not each time: it moves what is kept
             self._trim()
 
+    @property
+    def is_cut(self) -> bool:
+        """There was more than is kept."""
+        self._trim()
+        return self._dropped > 0
+
     def text(self) -> str:
         """What is kept, and in the middle how much is not. What is no UTF-8 is replaced."""
-        self._trim()
-        if not self._dropped:
+        if not self.is_cut:
             return (self._head + self._tail).decode("utf-8", "replace")
         # neither side ends in half a character
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)

@@ -13,12 +13,15 @@ class CommandResult(msgspec.Struct, frozen=True):
         stdout: what it wrote to standard output; beyond the limit its begin and its end.
         stderr: the same of standard error.
         timed_out: it was ended since its time was up.
+        stdout_cut, stderr_cut: there was more than was kept.
     """
 
     status: int
     stdout: str
     stderr: str
     timed_out: bool = False
+    stdout_cut: bool = False
+    stderr_cut: bool = False
 
     @property
     def ok(self) -> bool:

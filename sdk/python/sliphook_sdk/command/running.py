@@ -99,13 +99,15 @@ class Command:
             _running.discard(tree)
         if cancelled:
             return None
-        stdout, stderr = output.texts()
+        stdout, stderr = output.kept()
         status = process.returncode
         return CommandResult(
             status=-signal.SIGKILL if status is None else status,  # the system still holds it
-            stdout=stdout,
-            stderr=stderr,
+            stdout=stdout.text(),
+            stderr=stderr.text(),
             timed_out=timed_out,
+            stdout_cut=stdout.is_cut,
+            stderr_cut=stderr.is_cut,
         )
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -223,9 +225,9 @@ class _Output:
         if self._end is not None:
             os.close(self._end)
 
-    def texts(self) -> list[str]:
+    def kept(self) -> list[KeptOutput]:
         """Standard output and standard error."""
-        return [kept.text() for kept in self._kept.values()]
+        return list(self._kept.values())
 
 
 def _end(process: subprocess.Popen[bytes], tree: ProcessTree, output: _Output) -> None:

@@ -32,7 +32,7 @@ from sliphook.adapters.dialects.told import (
 )
 
 from .handler import Handler
-from .hosted import Ended, HostedEvent, Judged, object_in, object_of, reason_of, text_in
+from .hosted import Ended, HostedEvent, Judged, object_of, reason_of, text_in
 
 _SOURCES: Final = {
     "startup": "startup",
@@ -154,7 +154,7 @@ BLOCKED: Final = "blocked by a hook, which gave no reason"
 
 def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -> Judged:
     """0 and JSON: what it says; 2: a block; all else has failed, but its JSON still counts."""
-    body = object_in(ended.stdout) if ended.exit_code is not None else None
+    body = ended.body() if ended.exit_code is not None else None
     if ended.exit_code == 2:
         said = body or {}
         reason = reason_of(ended.stderr, said.get("reason"), ended.stdout) or BLOCKED

@@ -28,7 +28,6 @@ from .hosted import (
     HostedEvent,
     Judged,
     not_here,
-    object_in,
     object_of,
     reason_of,
 )
@@ -77,7 +76,7 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
         return Judged(failed="exited with 2 and gave no reason")
     if ended.exit_code not in (0, 2):
         return Judged(failed=ended.trouble)
-    body = object_in(ended.stdout) if ended.exit_code == 0 else None
+    body = ended.body() if ended.exit_code == 0 else None
     if body is None:
         return claude_rules.judge(event, handler, told, ended)
     why = _why_not(told, body)

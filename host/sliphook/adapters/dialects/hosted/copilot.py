@@ -36,7 +36,6 @@ from .hosted import (
     Judged,
     failed,
     not_here,
-    object_in,
     object_of,
     reason_of,
     text_in,
@@ -132,7 +131,7 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
             reason = f"hook errored: it {ended.trouble}"
             return Judged(answer=HookAnswer(denied=reason), failed=ended.trouble)
         return Judged(failed=ended.trouble)
-    body = object_in(ended.stdout)
+    body = ended.body()
     if body is None:
         return Judged()
     if spelt_as_claude(told.event):

@@ -32,7 +32,6 @@ from .hosted import (
     Judged,
     failed,
     not_here,
-    object_in,
     object_of,
     reason_of,
     text_in,
@@ -153,7 +152,7 @@ def _took(told: ToolAsked | ToolDone) -> dict[str, Any]:
 
 def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -> Judged:
     """0: what the JSON says; 2: a deny; else it has failed, and its JSON still counts."""
-    body = object_in(ended.stdout) if ended.exit_code is not None else None
+    body = ended.body() if ended.exit_code is not None else None
     if ended.exit_code == 2:
         reason = reason_of((body or {}).get("user_message"), ended.stderr, ended.stdout)
         return Judged(answer=_denied(told, reason or "denied by a hook"))

@@ -271,9 +271,9 @@ def _read(
         return None, {}
     if ended.exit_code != 0:
         raise WrongField(ended.trouble)
-    text = ended.stdout.strip()
-    if not text.startswith("{"):
-        if text and handler.strict:
+    text = ended.json_text()
+    if text is None:
+        if ended.stdout.strip() and handler.strict:
             raise WrongField("has to write one JSON object or nothing")
         return None, {}
     body = Fields({"output": text}).object_or_json("output")

@@ -32,7 +32,6 @@ from .hosted import (
     HostedEvent,
     Judged,
     not_here,
-    object_in,
     object_of,
     reason_of,
     text_in,
@@ -121,7 +120,7 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
         return Judged(answer=_refused(told, reason))
     if ended.exit_code != 0:
         return Judged(failed=ended.trouble)
-    body = object_in(ended.stdout)
+    body = ended.body()
     if body is None:
         text = ended.stdout.strip()
         return Judged(answer=HookAnswer(message=text or None))

@@ -12,6 +12,7 @@ import msgspec
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Effect, How
 from sliphook.adapters.dialects.told import Happening, ToolDone
+from sliphook.errors import SliphookError
 from sliphook_sdk.protocol import Uses
 
 from .handler import Definitions, Handler
@@ -24,12 +25,17 @@ MAX_REASON_CHARS: Final = 8_000
 Format = Literal["json", "yaml", "toml"]
 
 
+class CutShort(SliphookError):
+    """What a hook says is not known; str() is what it did, in words that follow its name."""
+
+
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How one command, or one request, ended.
 
     Attributes:
         exit_code: None if it was not run to its end.
         stdout, stderr: what it wrote; the body of a response is `stdout`.
+        is_cut: there was more of `stdout` than is read.
         failure: why it was not run to its end, in words that follow its name.
         of_http: it was a request, which has no exit code of its own: 0 is a success.
     """
@@ -39,6 +45,35 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
     failure: str | None = None
     of_http: bool = False
+    is_cut: bool = False
+
+    def body(self) -> dict[str, Any] | None:
+        """The JSON object that `stdout` is, white space around it aside; None if it is none.
+
+        Raises:
+            CutShort: see `json_text`.
+        """
+        text = self.json_text()
+        if text is None or not text.endswith("}"):
+            return None
+        try:
+            decoded = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        return cast(dict[str, Any], decoded) if isinstance(decoded, dict) else None
+
+    def json_text(self) -> str | None:
+        """`stdout`, if it begins as a JSON object does; else None.
+
+        Raises:
+            CutShort: it was more than is read, and the exit code does not block anyway.
+        """
+        text = self.stdout.strip()
+        if not text.startswith("{"):
+            return None
+        if self.is_cut and self.exit_code != 2:
+            raise CutShort("wrote JSON of over 1 MiB, which is not read")
+        return text
 
     @property
     def trouble(self) -> str:
@@ -122,7 +157,7 @@ class Hosted(msgspec.Struct, frozen=True, kw_only=True):
         common: the fields of every stdin.
         define: from the decoded configuration to its hooks. Raises `WrongField`.
         build: what a command reads on stdin, without what is None.
-        judge: what the end of a command means.
+        judge: what the end of a command means; see `verdict`. Raises `CutShort`.
         rule: how its matchers are read.
         tools: the names of its tools and of their arguments.
         shell: what a command is given to; "" in front of `-c` is the user's own.
@@ -159,24 +194,26 @@ class Hosted(msgspec.Struct, frozen=True, kw_only=True):
         """The rows of that event; none if the system has none, as far as is known."""
         return tuple(event for event in self.events if event.theirs == name)
 
+    def verdict(
+        self, event: HostedEvent, handler: Handler, told: Happening, ended: Ended
+    ) -> Judged:
+        """What the end of a command means. If its answer is not known, what it guards is denied."""
+        try:
+            return self.judge(event, handler, told, ended)
+        except CutShort as error:
+            unread = Ended(exit_code=None, failure=str(error), of_http=ended.of_http)
+            judged = self.judge(event, handler, told, unread)
+            if not event.blocks:
+                return judged
+            answer = HookAnswer(denied=f"a hook that has to be asked {error}")
+            return Judged(answer=answer, failed=str(error))
+
     def stdin(self, told: Happening) -> bytes:
         """What a command reads. Raises what JSON cannot carry: ValueError, TypeError."""
         body = {name: value for name, value in self.build(told).items() if value is not None}
         # as the systems write it: UTF-8, but an escape for a lone surrogate
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace") + (b"\n" if self.raw_newline else b"")
-
-
-def object_in(text: str) -> dict[str, Any] | None:
-    """The JSON object that `text` is, white space around it aside; None if it is none."""
-    stripped = text.strip()
-    if not (stripped.startswith("{") and stripped.endswith("}")):
-        return None
-    try:
-        decoded = json.loads(stripped)
-    except (ValueError, RecursionError):
-        return None
-    return cast(dict[str, Any], decoded) if isinstance(decoded, dict) else None
 
 
 def reason_of(*texts: object) -> str:
