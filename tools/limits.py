@@ -56,7 +56,8 @@ LIMITS: Final = (
     ),
     Limit(
         "one message to a plugin",
-        _mib(limits.MAX_HOST_MESSAGE_BYTES),
+        f"{_mib(limits.MAX_HOST_MESSAGE_BYTES)},"
+        f" its params {limits.HOST_ENVELOPE_BYTES} bytes less",
         "heavy fields are cut out first (`truncated`)",
     ),
     Limit("nesting of a message to a plugin", f"{limits.MAX_HOST_DEPTH} levels", "likewise"),
@@ -178,8 +179,15 @@ LIMITS: Final = (
     ),
     Limit(
         "one `host/log`",
-        f"{limits.MAX_LOG_LINES} lines, {limits.MAX_LOG_FIELDS} fields",
+        f"{limits.MAX_LOG_LINES} lines of {limits.MAX_LINE_CHARS:,} characters;"
+        f" {limits.MAX_LOG_FIELDS} fields, {limits.MAX_LOG_FIELDS_CHARS} characters of those beside"
+        " the message",
         "cut, and said so; each line of a field counts",
+    ),
+    Limit(
+        "the `message` of `host/notify`; of `$/progress`",
+        f"{limits.MAX_LINE_CHARS:,}; {limits.MAX_PROGRESS_CHARS} characters",
+        "cut, and ends in `…`",
     ),
     Limit(
         "lines of `host/log` and `$/progress`, those with `text` not counted",

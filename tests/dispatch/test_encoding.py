@@ -135,7 +135,7 @@ def test_an_event_goes_without_its_heavy_fields_too() -> None:
 def test_what_does_not_fit_even_then_is_payload_too_large(timeout_s: float | None) -> None:
     payload = sample(PreToolCall, arguments={"command": "x" * (4 * 1024 * 1024)})
     with pytest.raises(
-        PayloadTooLarge, match=r"^pre_tool_call is 4,19[45],\d{3} bytes, over 4,194,304$"
+        PayloadTooLarge, match=r"^pre_tool_call is 4,19[45],\d{3} bytes, over 4,194,048$"
     ):
         Delivery(CATALOGUE["pre_tool_call"]).params(payload, frozenset(), timeout_s)
 
@@ -202,7 +202,7 @@ def test_that_a_payload_is_too_large_is_found_out_once(monkeypatch: pytest.Monke
     with pytest.raises(PayloadTooLarge):
         delivery.params(payload, frozenset(), 5.0)
     monkeypatch.setattr("sliphook.dispatch.encoding.encode_params", None)
-    with pytest.raises(PayloadTooLarge, match=r"over 4,194,304$"):
+    with pytest.raises(PayloadTooLarge, match=r"over 4,194,048$"):
         delivery.params(payload, frozenset(), 1.0)
 
 

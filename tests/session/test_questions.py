@@ -272,7 +272,7 @@ async def test_without_a_person_a_plugin_is_waited_for(autojump_clock: MockClock
 
 @says(
     "Without a person a question waits up to 600 s for plugins that heard of it and may `approve`,"
-    " if any; a plugin that answers null is not waited for."
+    " if any; a plugin that answers null, or ends, is not waited for."
 )
 async def test_but_not_for_ever(autojump_clock: MockClock) -> None:
     phone = Phone()
@@ -379,6 +379,30 @@ async def test_the_person_is_still_asked_when_the_plugin_goes(autojump_clock: Mo
     ):
         text, _ = await beside(lambda: run_shell(turn), goes)
     assert text == "ran ls"
+
+
+@says(
+    "A plugin that is started again is not told of questions that are open, and may still answer"
+    " them."
+)
+async def test_a_plugin_that_has_ended_and_is_back_may_answer(autojump_clock: MockClock) -> None:
+    phone = Phone(hears=[*QUESTIONS, "session_start"])
+
+    async def goes_and_comes() -> bool:
+        await phone.asked()
+        phone.crash()
+        await phone.hears("session_start", times=2)
+        return await phone.answers("allow")
+
+    async with (
+        PluginHost([guard(), phone], approver=Person(after_s=50)) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        text, (taken,) = await beside(lambda: run_shell(turn), goes_and_comes)
+    assert (text, taken) == ("ran ls", True)
+    assert len(phone.payloads("user_input_required")) == 1
+    assert phone.over() == [("approval", "allow", "phone")]
 
 
 @says("What a guard denies is no question.")

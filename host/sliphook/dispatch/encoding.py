@@ -16,7 +16,7 @@ from sliphook.wire.rpc import Rpc
 from sliphook.wire.sendable import excess_of
 from sliphook.wire.shared_params import SHARED_BYTES, SharedParams
 from sliphook_sdk.protocol import Entry, Message, Payload
-from sliphook_sdk.protocol.limits import MAX_HOST_DEPTH, MAX_HOST_MESSAGE_BYTES
+from sliphook_sdk.protocol.limits import MAX_HOST_DEPTH, MAX_HOST_PARAMS_BYTES
 
 _PARAMS_LEVELS = MAX_HOST_DEPTH - 1
 
@@ -120,9 +120,9 @@ def encode_params(
     cut = [name for name in entry.heavy if getattr(shaped, name) is not None] if include else []
     # a conversation of 100 MB is not encoded to find out that it is too long
     chars = sum(_chars_of(getattr(shaped, name)) for name in cut) if cut else 0
-    fits = chars < MAX_HOST_MESSAGE_BYTES
+    fits = chars < MAX_HOST_PARAMS_BYTES
     body = envelope.encode(shaped) if fits else b""
-    fits = fits and len(body) <= MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES
+    fits = fits and len(body) <= MAX_HOST_PARAMS_BYTES
     # only a heavy field has values that nothing has looked at: what a model wrote, as it came
     if fits and not (include and excess_of(body, _PARAMS_LEVELS)):
         return msgspec.Raw(body)
@@ -130,9 +130,9 @@ def encode_params(
         # without its heavy fields it may fit: `truncated` tells the plugin what is missing
         shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
         body = envelope.encode(shaped)
-    if len(body) > MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES:
+    if len(body) > MAX_HOST_PARAMS_BYTES:
         raise PayloadTooLarge(
-            f"{entry.name} is {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
+            f"{entry.name} is {len(body):,} bytes, over {MAX_HOST_PARAMS_BYTES:,}"
         )
     return msgspec.Raw(body)
 

@@ -17,7 +17,7 @@ from sliphook.session.plugin_calls import ToolAnswer, why_failed
 from sliphook.transport.call import Call
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
-from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES, MIN_TIMEOUT_S
+from sliphook_sdk.protocol.limits import MAX_HOST_PARAMS_BYTES, MIN_TIMEOUT_S
 
 from .admission import with_timeout
 from .state import HostState
@@ -122,8 +122,8 @@ class OutsideSessions:
             body = envelope.encode(params)
         except (TypeError, RecursionError) as error:
             raise HostError(f"the params have no form in JSON: {quote(str(error), 200)}") from None
-        if len(body) > MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES:
-            raise HostError(f"the params are {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}")
+        if len(body) > MAX_HOST_PARAMS_BYTES:
+            raise HostError(f"the params are {len(body):,} bytes, over {MAX_HOST_PARAMS_BYTES:,}")
         if timeout_s is None:
             if plugin.connection is None:
                 raise HostError(f"the plugin {plugin.name} is not ready")

@@ -25,7 +25,7 @@ from sliphook_sdk.protocol import (
     ToolResult,
     parts,
 )
-from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
+from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_PARAMS_BYTES
 
 from .open_tool import OpenTool, ToolStatus
 from .reports import Reports
@@ -256,9 +256,9 @@ class PluginCalls:
             asked(call)
         body = envelope.encode(params)
         # unlike a hook, a tool needs all of its params, so none are cut out
-        if len(body) > MAX_HOST_MESSAGE_BYTES - envelope.ENVELOPE_BYTES:
+        if len(body) > MAX_HOST_PARAMS_BYTES:
             call.settle(
-                "error", f"its arguments are {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
+                "error", f"its arguments are {len(body):,} bytes, over {MAX_HOST_PARAMS_BYTES:,}"
             )
             return call
         if self._recorder is not None:

@@ -36,7 +36,7 @@ class Connection:
 
     Attributes:
         under_way: the requests that have no reply yet, by id, the oldest first.
-        newest_answered: the highest id among those that were answered, pings left out.
+        newest_answered: the highest id among those that were answered in time, pings left out.
     """
 
     def __init__(

@@ -209,10 +209,6 @@ def encode(value: Any) -> bytes:
         raise TypeError(f"{type(value).__name__} cannot be encoded: {error}") from None
 
 
-ENVELOPE_BYTES: Final = 256
-"""Room for the header, the method and the id around the params of a request."""
-
-
 def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None = None) -> bytes:
     """A request of the host's: what `encode` makes of it, without looking through `params` again.
 

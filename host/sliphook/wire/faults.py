@@ -102,7 +102,8 @@ _FIRST_FIELDS: Final = re.compile(
 )
 _FIRST_ID: Final = re.compile(rb'"id"\s*:\s*(-?[0-9]{1,18}\b|"[^"\\]{1,%d}")' % limits.MAX_ID_CHARS)
 _LAST_ID: Final = re.compile(
-    rb',\s*"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{1,%d}")\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z'
+    rb',\s*"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{1,%d}")\s*'
+    rb'(?:,\s*"(?:jsonrpc"\s*:\s*"2\.0"|(?:method|params|result|error)"\s*:\s*null)\s*)*\}\s*\Z'
     % limits.MAX_ID_CHARS
 )
 
@@ -110,7 +111,7 @@ _LAST_ID: Final = re.compile(
 def refusal(head: bytes, tail: bytes, why: str) -> OverLimit:
     """The refusal of a message that cannot be decoded, from its beginning and its end.
 
-    Its id is found where libraries write it: before what is large, or as the last field.
+    Its id is found where libraries write it: before what is large, or behind it.
 
     Args:
         head: the first `PEEK_BYTES`.

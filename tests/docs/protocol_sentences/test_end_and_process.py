@@ -349,14 +349,16 @@ async def test_a_plugin_that_is_stuck(autojump_clock: MockClock) -> None:
 
 
 @says(
-    "While a request with a lower id is under way, and none behind that one was answered, the plugin"
-    " is neither suspect nor stuck: it may have one thread and be at work on it.",
+    "While a request with a lower id is under way, and none behind that one was answered in time,"
+    " the plugin is neither suspect nor stuck: it may have one thread and be at work on it.",
 )
 async def test_a_plugin_with_one_thread(autojump_clock: MockClock) -> None:
     wire = held()
     async with turn_of(wire) as (turn, _), trio.open_nursery() as nursery:
         nursery.start_soon(turn.call_tool, "slow", NO_ARGUMENTS)
         call = await wire.hears("tool/call")
+        await turn.stop()
+        wire.send(id=wire.sent("hook/stop")[0]["id"], result=None)  # too late
         await turn.stop()
         await trio.sleep(50)
         assert (wire.sent("ping"), wire.starts) == ([], 1)

@@ -389,7 +389,7 @@ async def test_a_message_that_is_too_large_for_a_plugin(caplog: pytest.LogCaptur
         await wire.hears("event/notification")
         assert len(wire.sent("event/notification")) == 1
     # the payload names the folder, whose length differs
-    assert re.search(r"notification is 4,194,\d{3} bytes, over 4,194,304", caplog.text)
+    assert re.search(r"notification is 4,194,\d{3} bytes, over 4,194,048", caplog.text)
 
 
 @says("the SDKs run the handler that would be asked, and drop its answer.")

@@ -18,7 +18,7 @@ from sliphook import HostError
 from sliphook_sdk.protocol.limits import LIMIT_BY_METHOD
 
 from .says import limit, says
-from .wire import BY_HAND, Fields, Wire, host_of, turn_of
+from .wire import BY_HAND, NO_ARGUMENTS, Fields, Wire, host_of, turn_of
 
 USES = ["notify", "tools", "inject", "interrupt", "submit"]
 
@@ -208,6 +208,7 @@ async def test_limit_of_notify(autojump_clock: MockClock) -> None:
 @limit("one `host/log`")
 async def test_limits_of_a_log_message(autojump_clock: MockClock) -> None:
     wire = Wire()
+    note: Fields
     async with host_of(wire) as (_, seen):
         for lines in (49, 50):
             text = "\n".join(["line"] * lines)
@@ -219,10 +220,37 @@ async def test_limits_of_a_log_message(autojump_clock: MockClock) -> None:
             fields = {f"f{number}": 0 for number in range(count)}
             wire.send(method="host/log", params={"level": "debug", "message": "", "fields": fields})
         await wire.is_read()
+        for size in (2_000, 2_001):
+            text = "x" * size
+            note = {"level": "warning", "message": text, "fields": {"text": f"{text}\n"}}
+            wire.send(method="host/log", params=note)
+        for size in (489, 490):  # 11 more are the braces, the name and the quotes
+            note = {"level": "error", "message": "", "fields": {"text": "x" * size}}
+            wire.send(method="host/log", params=note)
+        await wire.is_read()
+    whole, cut = "x" * 2_000, "x" * 1_999 + "…"
+    assert seen.lines("warning") == [whole, f"  {whole}", cut, f"  {cut}"]
+    beside = '{"text":"' + "x" * 489
+    assert seen.lines("error") == [f' {beside}"}}', f" {beside}x…"]
     info = seen.lines("info")
     assert info[:50] == ["49", *["  line"] * 49]
     assert info[50:] == ["50", *["  line"] * 48, "  [cut: 2 more lines]"]
     assert ["more fields" in line for line in seen.lines("debug")] == [False, True]
+
+
+@limit("the `message` of `host/notify`; of `$/progress`")
+async def test_limits_of_what_people_are_shown() -> None:
+    wire = Wire(uses=["notify"], tools=[{"name": "mine"}], answers={"tool/call": BY_HAND})
+    async with turn_of(wire) as (turn, seen), trio.open_nursery() as nursery:
+        for size in (2_000, 2_001):
+            await wire.ask("host/notify", f"n-{size}", level="info", message="x" * size)
+        nursery.start_soon(turn.call_tool, "mine", NO_ARGUMENTS)
+        call = await wire.hears("tool/call")
+        for size in (200, 201):
+            wire.send(method="$/progress", params={"id": call["id"], "message": "x" * size})
+        wire.send(id=call["id"], result="done")
+    assert [line for _, line in seen.notices] == ["x" * 2_000, "x" * 1_999 + "…"]
+    assert [line for line, _ in seen.progress] == ["x" * 200, "x" * 199 + "…"]
 
 
 @limit("lines of `host/log` and `$/progress`, those with `text` not counted")
@@ -444,7 +472,7 @@ async def test_what_is_counted_in_a_message() -> None:
 
 @says(
     "The id of a message over 1 MiB is looked for in its first and last 512 bytes: write it before"
-    " the result, or last. If it is not found there, the message counts as a violation, and what"
+    " the result, or behind it. If it is not found there, the message counts as a violation, and what"
     " waits for it times out.",
 )
 async def test_the_id_of_a_large_message(autojump_clock: MockClock) -> None:
@@ -453,7 +481,9 @@ async def test_the_id_of_a_large_message(autojump_clock: MockClock) -> None:
     async with turn_of(wire) as (turn, seen):
         for text, status in (
             (f'{{"jsonrpc":"2.0","id":@ID@,"result":{large}}}', "error"),
+            (f'{{"jsonrpc":"2.0","error":null,"id":@ID@,"result":{large}}}', "error"),
             (f'{{"jsonrpc":"2.0","result":{large},"id":@ID@}}', "error"),
+            (f'{{"result":{large},"id":@ID@,"error":null,"jsonrpc":"2.0"}}', "error"),
             (f'{{"jsonrpc":"2.0","result":{large},"id":@ID@,"more":{large}}}', "timed_out"),
         ):
             async with trio.open_nursery() as nursery:
@@ -468,7 +498,7 @@ async def test_the_id_of_a_large_message(autojump_clock: MockClock) -> None:
                 await wire.pour(text.replace("@ID@", str(request["id"])).encode() + b"\n")
             assert found[0].status == status
         refused = [line for line in seen.lines() if line.startswith("a message was refused")]
-        assert len(refused) == 3
+        assert len(refused) == 5
 
 
 @limit("one message of a plugin, refused or not")

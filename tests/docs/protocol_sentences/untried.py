@@ -7,13 +7,13 @@ from typing import Final
 UNTRIED: Final[dict[str, tuple[str, ...]]] = {
     "what a word means, or how the page is to be read": (
         "This page is all that you need to write a plugin, or an SDK for plugins, in any language.",
-        "The words: the **agent** is the program with the LLM loop; the **host** is the library in"
-        " it that runs plugins.",
+        "The **agent** is the program with the LLM loop; the **host** is the library in it that"
+        " runs plugins.",
         "A **session** is one conversation.",
         "A **turn** lasts from a user's message until control is back with the user.",
         "A **model call** is one round trip to the model inside a turn.",
-        "Durations that are set end in `_s` (seconds, with or without a fraction), those that were"
-        " measured in `_ms`.",
+        "Durations that are set end in `_s` (seconds, also fractions), those that were measured in"
+        " `_ms`.",
         "They bind the plugin, or the SDK that it is written with.",
         "What the host does stands in the present tense.",
         "In examples, messages are broken into lines for reading, and `…` stands for the [common"

@@ -47,10 +47,13 @@ from sliphook_sdk.protocol import (
 from sliphook_sdk.protocol.limits import (
     MAX_ASKS_PER_MINUTE,
     MAX_INJECT_BYTES,
+    MAX_LINE_CHARS,
     MAX_LOG_FIELDS,
+    MAX_LOG_FIELDS_CHARS,
     MAX_LOG_LINES,
     MAX_LOG_PER_SECOND,
     MAX_NOTIFY_PER_MINUTE,
+    MAX_PROGRESS_CHARS,
     MAX_STREAMED_BYTES,
 )
 
@@ -84,8 +87,6 @@ _PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
 }
 _NOT_AT_THE_END: Final = frozenset({"host/tools", "host/submit", "host/ask", "host/answer"})
 """What a plugin that is ending may not begin, perhaps as the user has taken the grant away."""
-_MESSAGE_CHARS = 2_000
-_FIELDS_CHARS = 500
 
 
 def log_lines(message: str, fields: Mapping[str, Any]) -> list[str]:
@@ -98,19 +99,19 @@ def log_lines(message: str, fields: Mapping[str, Any]) -> list[str]:
     texts = {name: value for name, value in shown.items() if isinstance(value, str)}
     long = {name: text.removesuffix("\n") for name, text in texts.items() if "\n" in text}
     short = {
-        name: texts[name][:_FIELDS_CHARS] if name in texts else value
+        name: texts[name][:MAX_LOG_FIELDS_CHARS] if name in texts else value
         for name, value in shown.items()
         if name not in long
     }
-    lines = [quote(message, _MESSAGE_CHARS)]
+    lines = [quote(message, MAX_LINE_CHARS)]
     if short:
-        lines[0] += f" {quote(msgspec.json.encode(short), _FIELDS_CHARS)}"
+        lines[0] += f" {quote(msgspec.json.encode(short), MAX_LOG_FIELDS_CHARS)}"
     if len(fields) > len(shown):
         lines[0] += f" [cut: {len(fields) - len(shown):,} more fields]"
     for text in long.values():
         room = MAX_LOG_LINES - len(lines)
         found = text.split("\n", room)[:room]
-        lines += ["  " + quote(line.removesuffix("\r"), _MESSAGE_CHARS) for line in found]
+        lines += ["  " + quote(line.removesuffix("\r"), MAX_LINE_CHARS) for line in found]
     cut = 1 + sum(text.count("\n") + 1 for text in long.values()) - len(lines)
     if cut:
         lines[-1] = f"  [cut: {cut + 1:,} more lines]"
@@ -291,7 +292,7 @@ class PluginRequests:
             return
         if params.message is None and params.fraction is None:
             return  # that it is worked on, which the hang watchdog has heard
-        message = quote(params.message, 200) if params.message is not None else None
+        message = quote(params.message, MAX_PROGRESS_CHARS) if params.message is not None else None
         # a plugin's number is not trusted to be from 0 to 1
         fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None
         self._reports.progress(
@@ -303,7 +304,7 @@ class PluginRequests:
     def _notify(self, params: NotifyParams) -> Empty:
         if not self._notices.allows(trio.current_time()):
             raise Refusal(ErrorCode.BUSY, f"more than {MAX_NOTIFY_PER_MINUTE} alerts in a minute")
-        self._reports.notice(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS))
+        self._reports.notice(self._plugin, params.level, quote(params.message, MAX_LINE_CHARS))
         return Empty()
 
     def _tools(self, params: ToolsParams) -> Empty:

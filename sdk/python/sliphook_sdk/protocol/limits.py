@@ -16,6 +16,9 @@ decode, 4 ms to encode again for the next plugin. A MiB is a quarter of a millio
 """
 MAX_HOST_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """Of the host's message: a conversation of a million tokens. 16 ms to encode at worst."""
+HOST_ENVELOPE_BYTES: Final = 256
+"""Of the host's message: room for the header, the method and the id around its params."""
+MAX_HOST_PARAMS_BYTES: Final = MAX_HOST_MESSAGE_BYTES - HOST_ENVELOPE_BYTES
 MAX_SKIPPED_BYTES: Final = 64 * 1024 * 1024
 MAX_MESSAGE_VALUES: Final = 20_000
 """An array in an array costs 0.3 us to make, so these cost 6 ms."""
@@ -94,6 +97,11 @@ MAX_LAST_TEXT_CHARS: Final = 32 * 1024  # an interrupt tells it, and may take 2 
 MAX_LOG_PER_SECOND: Final = 100
 MAX_LOG_LINES: Final = 50
 MAX_LOG_FIELDS: Final = 32
+MAX_LOG_FIELDS_CHARS: Final = 500
+"""Of the fields that stand beside the message."""
+MAX_LINE_CHARS: Final = 2_000
+"""Of a line of `host/log`, and of an alert, as people are shown it."""
+MAX_PROGRESS_CHARS: Final = 200
 MAX_PLUGIN_REQUESTS: Final = 64
 MAX_UNASKED_MESSAGES_PER_SECOND: Final = 1_000
 MAX_UNASKED_BYTES_PER_SECOND: Final = 16 * 1024 * 1024
