@@ -94,7 +94,7 @@ export interface ToolResult {
   content: string;
   /** true if the call failed */
   is_error?: boolean | null;
-  /** a value for programs; only MCP clients give it to a model */
+  /** a value for programs; no model reads it */
   data?: unknown;
   /** the result in parts: a model that takes them reads these in place of `content` */
   parts?: Part[] | null;

@@ -105,6 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
             b"event: message\r\ndata: " + _json({"id": id_, "result": RESULT}) + b"\r\n\r\n"
         )
 
+    def half_event(self, id_: Any) -> None:
+        """Halves of characters, a whole one that comes in two pieces, and no end of the last line."""
+        text = b"\\ud83d|\\ud83d\\ude00|\\ude00"
+        body = _json({"id": id_, "result": RESULT}).replace(b"done", text)
+        self._begin(_EVENTS)
+        for piece in (b"data: ", body[:-20], body[-20:], b"\r", b"\n\r", b"\n: bye"):
+            self._write(piece)
+            time.sleep(0.01)
+
     def large_event(self, id_: Any) -> None:
         result = {"content": [{"type": "text", "text": "x" * 2_000_000}]}
         self._begin(_EVENTS)

@@ -33,6 +33,11 @@ def test_half_a_character_alone_is_replaced(text: str, whole: str) -> None:
     assert whole_characters(text.encode()) == whole.encode()
 
 
+def test_what_is_no_utf8_is_replaced() -> None:
+    assert whole_characters('"caf\u00e9"'.encode("latin-1")) == '"caf\ufffd"'.encode()
+    assert whole_characters('"caf\u00e9"'.encode()) == '"caf\u00e9"'.encode()
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_nothing_else_is_changed(text: str) -> None:
     body = f'"{text}"'.encode()

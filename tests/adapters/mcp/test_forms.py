@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from sliphook.adapters.mcp.forms import form_of
 
 
@@ -47,3 +49,8 @@ def test_several_at_once_cannot_be_asked_for() -> None:
 def test_without_fields_it_is_yes_or_no() -> None:
     assert form_of({"type": "object", "properties": {}}) == {"type": "boolean"}
     assert form_of({}) == {"type": "boolean"}
+
+
+@pytest.mark.parametrize("kind", [["string", "null"], {"a": 1}, None, "array"])
+def test_what_is_no_kind_of_field_is_none(kind: Any) -> None:
+    assert form_of(asked([], a={"type": kind})) is None

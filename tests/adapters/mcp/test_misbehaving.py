@@ -51,6 +51,53 @@ async def test_half_a_character_is_replaced(tmp_path: Path) -> None:
     assert outcome.result.content == "\ufffd \U0001f600 \ufffd"
 
 
+async def test_what_is_no_utf8_is_replaced(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        outcome = await called("latin", tmp_path)
+    assert outcome.result.content == "caf\ufffd"
+
+
+async def test_notices_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
+    logged: list[str] = []
+
+    def note(_: str, level: str, line: str) -> None:
+        logged.append(line)
+
+    with trio.fail_after(WAIT_S):
+        outcome = await called("odd-notices", tmp_path, on_log=note)
+    assert outcome.result.content == "done"
+    assert [line.split(":")[0] for line in logged] == ["Failed to validate notification"]
+    assert "Traceback" not in logged[0]
+
+
+async def test_an_empty_cursor_is_the_end_of_the_list(tmp_path: Path) -> None:
+    logged: list[str] = []
+
+    def note(_: str, level: str, line: str) -> None:
+        logged.append(line)
+
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([server("raw", [*RAW, "no-more-pages"])], on_log=note) as host:
+            await until(lambda: [one.name for one in host.tools()] == ["work"])
+    assert [line for line in logged if "left out" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("way", "why"),
+    [
+        ("odd-tool", "its ListToolsResult does not fit: tools.1.inputSchema: Field required"),
+        ("leaves", "it ended with status 9"),
+    ],
+)
+async def test_why_the_tools_cannot_be_had_is_told(way: str, why: str, tmp_path: Path) -> None:
+    problems: list[str] = []
+    spec = server("raw", [*RAW, way])
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([spec], on_problem=keeper(problems)) as host:
+            await until(lambda: host.plugins[0].state in ("failed", "self_disabled"))
+            assert why in (host.plugins[0].why or "") + "".join(problems)
+
+
 @pytest.mark.parametrize("way", ["resources", "odd-resources", "infinite"])
 async def test_what_cannot_be_had_costs_no_other_tool(way: str, tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S):

@@ -41,6 +41,11 @@ async def test_results_come_as_json_and_as_events(tmp_path: Path) -> None:
     assert large.endswith("x\n[the rest is left out: it is too large]")
 
 
+async def test_half_a_character_of_an_event_is_replaced(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S), far_server() as far:
+        assert await said(far, ["half_event"], tmp_path) == ["\ufffd|\U0001f600|\ufffd"]
+
+
 async def test_what_is_too_much_fails_alone(tmp_path: Path) -> None:
     ways = ["long", "heavy", "long_event", "heavy_event", "packed", "breaks"]
     with trio.fail_after(WAIT_S), far_server() as far:
@@ -102,6 +107,16 @@ def test_an_empty_line_begins_another_event() -> None:
     for _ in range(3):
         assert weight.add(b"data: [" + b"1," * 60_000 + b"1]\n\n") is None
     assert weight.lines == 6
+
+
+def test_lines_are_passed_on_when_they_have_ended() -> None:
+    weight = EventWeight()
+    passed: list[bytes] = []
+    for piece in (b"data: 1\r", b"\ndata: \\ud8", b"3d\r\n\r\n", b"\n", b"id: \\ude00"):
+        assert weight.add(piece) is None
+        passed.append(weight.ended())
+    assert passed == [b"data: 1\r", b"\n", b"data: \\ufffd\r\n\r\n", b"\n", b""]
+    assert weight.rest() == b"id: \\ufffd"
 
 
 def test_a_second_has_a_number_of_messages() -> None:

@@ -53,6 +53,11 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
             assert await said(turn, "strangers") == ("done", False)
             assert await said(turn, "failed") == ("no paper", True)
             assert await said(turn, "refusal") == (f"{wrong}not today", True)
+            assert await said(turn, "late refusal") == (f"{wrong}not today", True)
+            assert await said(turn, "silent refusal") == (
+                f"{wrong}it gave no reason (CallFailed)",
+                True,
+            )
             assert await said(turn, "no refusal") == (
                 f"{wrong}it answered with an error that is none",
                 True,
@@ -68,6 +73,8 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
                 True,
             )
             assert await said(turn, "empty") == (f"{no_result}it has no content", True)
+            assert await said(turn, "alone") == ('{"n": 3}', False)
+            assert await said(turn, "nulls") == ('{"n": 3}', False)
             content, is_error = await said(turn, "block")
             assert content == "[a part is left out: parts[0].text is missing]\ndone"
             assert not is_error

@@ -26,7 +26,7 @@ from .results import tool_result
 from .settings import ServerSettings
 from .tool_calls import PipeCalls, ServerCalls, SessionCalls
 from .transports.bounds import MOST_RUBBISH
-from .transports.lines import die, in_a_line, say
+from .transports.lines import die, first_of, in_a_line, say
 from .transports.own_calls import CallFailed, OwnCalls
 from .transports.process import ServerProcess
 from .transports.remote import remote
@@ -48,6 +48,28 @@ _INFO: Final = types.Implementation(name="sliphook", version=metadata.version("s
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what it warns of, `_hear` and errors tell
+
+
+class _FirstTraceback(logging.Filter):
+    """Of what the SDK logs with a traceback, the first, without it.
+
+    These are notifications that do not fit, of which a server may send any number.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_first = True
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter`."""
+        if record.exc_info is None:
+            return True
+        is_first, self._is_first = self._is_first, False
+        record.exc_info = None
+        return is_first
+
+
+logging.getLogger("client").addFilter(_FirstTraceback())
 
 
 class ServerConnection:
@@ -102,7 +124,7 @@ class ServerConnection:
             self._holder.cancel()
             raise
         except Exception as exc:  # whatever the server did
-            raise ConnectionError(self._lost or in_a_line(exc)) from exc
+            raise ConnectionError(self._lost or _said(exc)) from exc
         if self._server is None:
             self._calls = SessionCalls(client)
         else:
@@ -136,7 +158,7 @@ class ServerConnection:
             if not ready.done():
                 ready.set_exception(exc)
             elif not self._ended.is_set():
-                self._lose(in_a_line(exc))
+                self._lose(_said(exc))
 
     def _may_try_again(self) -> bool:
         if self._server is None or self._server.error or not self._server.has_ended:
@@ -191,12 +213,12 @@ class ServerConnection:
                 offered += [Offered(o.name, o.description, o.input_schema) for o in page.tools]
                 outputs |= {one.name: one.output_schema for one in page.tools}
                 cursor = page.next_cursor
-                if cursor is None:
+                if not cursor:
                     break
             self._outputs.list(outputs)
             offered += await resource_tool(self._running(), self._name)
         except _FAULTS as exc:
-            raise ConnectionError(in_a_line(exc)) from exc
+            raise ConnectionError(_said(exc)) from exc
         return fit(self._name, offered, self._settings.prefix)
 
     async def call(
@@ -215,7 +237,7 @@ class ServerConnection:
                 assert self._calls is not None
                 return await self._calls.call(tool.name, arguments, PacedProgress(ctx).report)
         except _FAULTS as exc:
-            line = in_a_line(exc)
+            line = _said(exc)
             if line == _SESSION_IS_OVER:
                 self._lose(line)
             raise sdk.ToolError(f"the MCP server {self._name}: {line}") from exc
@@ -253,3 +275,13 @@ class ServerConnection:
         self._logged += 1
         if self._logged <= _MOST_LOGGED:
             say(f"{params.level}: {str(params.data)[:1_000]}")
+
+
+def _said(exc: BaseException) -> str:
+    """What is wrong, in a line."""
+    first = first_of(exc)
+    if not isinstance(first, ValidationError):
+        return in_a_line(first)
+    fault = first.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(map(str, fault["loc"]))
+    return in_a_line(ValueError(f"its {first.title} does not fit: {where}: {fault['msg']}"))

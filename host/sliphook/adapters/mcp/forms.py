@@ -48,7 +48,7 @@ def _field(given: Any) -> dict[str, Any] | None:
         return None
     field = cast("dict[str, Any]", given)
     kind = field.get("type")
-    if kind not in _FIELDS:
+    if not isinstance(kind, str) or kind not in _FIELDS:
         return None
     fitted = {key: field[key] for key in (*_REMARKS, *_FIELDS[kind]) if key in field}
     if kind == "string" and "oneOf" in field:

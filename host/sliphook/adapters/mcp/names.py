@@ -8,12 +8,20 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sliphook.schemas import SchemaError, TooManySchemas, check_schema
-from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_SCHEMA_PARTS, MAX_TOOLS
+from sliphook.errors import SliphookError
+from sliphook.schemas import SchemaError, TooManySchemas
+from sliphook_sdk.protocol.limits import MAX_MESSAGE_VALUES, MAX_SCHEMA_PARTS, MAX_TOOLS
+from sliphook_sdk.protocol.weight import Weight
+
+from .sent_schemas import sent_schema
 
 MAX_DESCRIPTION_CHARS: Final = 4_000
 MAX_NAME_CHARS: Final = 64
-MAX_ALL_BYTES: Final = 256 * 1024
+MAX_ALL_BYTES: Final = 384 * 1024
+"""Of all tools, which go in one message with some more for each."""
+_MOST_VALUES: Final = MAX_MESSAGE_VALUES - 1_000
+_MORE_VALUES: Final = 16
+"""Of a tool in that message, beside its schema, at most."""
 _MOST_LINES: Final = 20
 
 
@@ -45,44 +53,60 @@ def fit(
         prefix: stands before the name of each.
     """
     fitted: dict[str, Fitted] = {}
-    left_out: list[str] = []
+    left_out: dict[str, None] = {}
     budget = _Budget()
     for tool in offered:
         name = fitted_name(prefix + tool.name) if tool.name else ""
-        why = _why_not(tool, name, fitted) or budget.why_not(tool.schema)
-        if why is None:
-            text = f"[{server}] {tool.description or ''}".strip()[:MAX_DESCRIPTION_CHARS]
-            fitted[name] = Fitted(name, tool.name, text, tool.schema)
-        elif len(left_out) < _MOST_LINES:
-            left_out.append(f"{tool.name[:MAX_NAME_CHARS]!r}: {why}")
-    return list(fitted.values()), left_out
+        text = f"[{server}] {tool.description or ''}".strip()[:MAX_DESCRIPTION_CHARS]
+        try:
+            _refuse(tool, name, fitted)
+            fitted[name] = budget.spend(Fitted(name, tool.name, text, tool.schema))
+        except _LeftOut as why:
+            if len(left_out) < _MOST_LINES:
+                left_out[f"{tool.name[:MAX_NAME_CHARS]!r}: {why}"] = None
+    return list(fitted.values()), list(left_out)
+
+
+class _LeftOut(SliphookError):
+    """A tool cannot be offered; str() says why."""
 
 
 class _Budget:
-    """What the schemas of a plugin may come to, all together."""
+    """What the tools of a plugin may come to, all together."""
 
     def __init__(self) -> None:
-        self._bytes = self._parts = 0
+        self._bytes = self._parts = self._values = 0
 
-    def why_not(self, schema: dict[str, Any]) -> str | None:
-        """Why the next schema is not taken, or None; then it counts."""
-        sent = msgspec.json.encode(schema)
-        size = len(sent)
-        if size > MAX_SCHEMA_BYTES:
-            return f"its schema has {size:,} bytes; at most {MAX_SCHEMA_BYTES:,} are allowed"
-        if self._bytes + size > MAX_ALL_BYTES:
-            return f"with it the schemas have more than {MAX_ALL_BYTES:,} bytes"
-        if schema.get("type", "object") != "object":
-            return "its schema must describe an object"
+    def spend(self, tool: Fitted) -> Fitted:
+        """The next tool, with its schema as the host reads it; it counts.
+
+        Raises:
+            _LeftOut: it is not taken.
+        """
+        if tool.schema.get("type", "object") != "object":
+            raise _LeftOut("its schema must describe an object")
         try:
-            # as the host reads it: an infinite number has become null
-            self._parts += check_schema(msgspec.json.decode(sent), MAX_SCHEMA_PARTS - self._parts)
+            schema, parts = sent_schema(tool.schema, MAX_SCHEMA_PARTS - self._parts)
         except TooManySchemas:
-            return f"with it the tools have more than {MAX_SCHEMA_PARTS:,} schemas in them"
+            raise _LeftOut(
+                f"with it the tools have more than {MAX_SCHEMA_PARTS:,} schemas in them"
+            ) from None
         except SchemaError as error:
-            return f"its schema cannot be used: {error}"
-        self._bytes += size
-        return None
+            raise _LeftOut(f"its schema cannot be used: {error}") from None
+        sent = tool._replace(schema=schema)
+        body = msgspec.json.encode([[[sent]]])  # as deep as in that message
+        weight = Weight(_MOST_VALUES)
+        weight.add(body)
+        if weight.excess is not None:
+            raise _LeftOut(weight.excess)
+        if self._bytes + len(body) > MAX_ALL_BYTES:
+            raise _LeftOut(f"with it the tools have more than {MAX_ALL_BYTES:,} bytes")
+        if self._values + weight.values + _MORE_VALUES > _MOST_VALUES:
+            raise _LeftOut(f"with it the tools have more than {_MOST_VALUES:,} values")
+        self._bytes += len(body)
+        self._parts += parts
+        self._values += weight.values + _MORE_VALUES
+        return sent
 
 
 def fitted_name(name: str) -> str:
@@ -90,11 +114,11 @@ def fitted_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name[:MAX_NAME_CHARS])
 
 
-def _why_not(tool: Offered, name: str, taken: dict[str, Fitted]) -> str | None:
+def _refuse(tool: Offered, name: str, taken: dict[str, Fitted]) -> None:
     if not name:
-        return "it has no name"
+        raise _LeftOut("it has no name")
     if name in taken:
-        return f"its name here, {name}, is that of {taken[name].name[:MAX_NAME_CHARS]!r} too"
+        other = taken[name].name[:MAX_NAME_CHARS]
+        raise _LeftOut(f"its name here, {name}, is that of {other!r} too")
     if len(taken) == MAX_TOOLS:
-        return f"a plugin has at most {MAX_TOOLS} tools"
-    return None
+        raise _LeftOut(f"a plugin has at most {MAX_TOOLS} tools")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
+from sliphook.schemas import SchemaError, find_unfit
 
-from sliphook.schemas import SchemaError, TooManySchemas, check_schema, find_unfit
-from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_SCHEMA_PARTS
+from .sent_schemas import sent_schema
 
 
 class OutputSchemas:
@@ -26,9 +25,9 @@ class OutputSchemas:
         """Take the schemas of a new list, by the server's names of the tools."""
         self.are_known = True
         self._schemas = {
-            name: schema
+            name: sent
             for name, schema in schemas.items()
-            if schema is not None and _can_be_used(schema)
+            if schema is not None and (sent := _usable(schema)) is not None
         }
 
     def has(self, name: str) -> bool:
@@ -45,13 +44,8 @@ class OutputSchemas:
         return unfit.why if unfit is not None and unfit.is_known else None
 
 
-def _can_be_used(schema: dict[str, Any]) -> bool:
-    sent = msgspec.json.encode(schema)
-    if len(sent) > MAX_SCHEMA_BYTES:
-        return False
+def _usable(schema: dict[str, Any]) -> dict[str, Any] | None:
     try:
-        # as it is when a value is checked: an infinite number has become null
-        check_schema(msgspec.json.decode(sent), MAX_SCHEMA_PARTS)
-    except (SchemaError, TooManySchemas):
-        return False
-    return True
+        return sent_schema(schema).schema
+    except SchemaError:
+        return None

@@ -63,6 +63,7 @@ class ServerPlugin:
         self._changed = asyncio.Event()
         self._key: list[str] = []
         self._offered: list[Fitted] | None = None
+        self._left_out: list[str] = []
         self._connecting: asyncio.Task[ServerConnection] | None = None
         self._follower: asyncio.Task[None] | None = None
         self.plugin.on_start(when_installed=True)(self._start)
@@ -118,8 +119,9 @@ class ServerPlugin:
 
     async def _list(self, connection: ServerConnection) -> list[Fitted]:
         tools, left_out = await connection.tools()
-        for line in left_out:
+        for line in left_out if left_out != self._left_out else ():
             say(f"a tool of the MCP server is left out: {line}")
+        self._left_out = left_out
         return tools
 
     async def _follow(

@@ -31,28 +31,28 @@ class CallResult(msgspec.Struct, frozen=True, rename="camel"):
     """What a server sends in answer to `tools/call`.
 
     Attributes:
-        content: its blocks.
+        content: its blocks, or None.
         structured_content: any value, or unset.
-        is_error: the tool has failed.
+        is_error: the tool has failed, or None.
         result_type: `input_required` if the call is not over; in the stateless protocol only.
     """
 
-    content: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
+    content: list[msgspec.Raw] | None = None
     structured_content: Any = msgspec.UNSET
-    is_error: bool = False
+    is_error: bool | None = False
     result_type: str = "complete"
 
     def for_model(self) -> ToolResult:
         """The same as a plugin's result.
 
         Raises:
-            CallFailed: it has no content.
+            CallFailed: it has no content of either kind.
         """
-        if isinstance(self.content, msgspec.UnsetType):
-            raise CallFailed(f"{_NO_RESULT}: it has no content")
         structured = self.structured_content
         data = None if structured is msgspec.UNSET else structured
-        return tool_result(self.content, data, self.is_error)
+        if self.content is None and data is None:
+            raise CallFailed(f"{_NO_RESULT}: it has no content")
+        return tool_result(self.content or (), data, bool(self.is_error))
 
 
 _RESULT: Final = msgspec.json.Decoder(CallResult)

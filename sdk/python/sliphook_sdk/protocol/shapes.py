@@ -74,7 +74,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
     content: Annotated[str, doc("the text that the model reads", "done")]
     is_error: Annotated[Optional[bool], doc("true if the call failed", False)] = False
-    data: Annotated[Any, doc("a value for programs; only MCP clients give it to a model")] = None
+    data: Annotated[Any, doc("a value for programs; no model reads it")] = None
     parts: Annotated[
         Union[list[Part], msgspec.UnsetType, None],
         doc(

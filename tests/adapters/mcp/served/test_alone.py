@@ -227,6 +227,7 @@ async def test_the_forms_of_a_result(mode: str) -> None:
         "p",
         tools={
             "object": ToolResult(content="2", data={"sum": 2}),
+            "same": ToolResult(content='{ "sum": 2.0 }', data={"sum": 2}),
             "list": ToolResult(content="[2]", data=[2]),
             "parts": ToolResult(content="see", parts=parts),
             "wrong": ToolResult(content="no", is_error=True),
@@ -234,6 +235,8 @@ async def test_the_forms_of_a_result(mode: str) -> None:
     )
     async with connected([plugin], mode) as client:
         found = await client.call_tool("object", {})
+        assert (found.structured_content, found.content[0].text) == (None, "2")  # type: ignore[union-attr]
+        found = await client.call_tool("same", {})
         assert found.structured_content == {"sum": 2}
         found = await client.call_tool("list", {})
         assert found.structured_content is None

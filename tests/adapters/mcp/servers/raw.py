@@ -75,6 +75,11 @@ def work(call: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(answer.get("result") or answer["error"]["message"])
     if WAY == "halves":
         text = "\ud83d \U0001f600 \ude00"  # json.dumps writes escapes
+    if WAY == "latin":
+        text = "caf\u00e9"
+    if WAY == "odd-notices":
+        for _ in range(300):
+            send(method="notifications/progress", params={})
     if WAY == "large":
         text = "x" * 2_000_000
     return {"content": [{"type": "text", "text": text}]}
@@ -109,7 +114,17 @@ def main() -> None:
         if WAY == "infinite":  # json.dumps writes Infinity
             schema = {"type": "object", "properties": {"x": {"maximum": float("inf")}}}
             results["tools/list"]["tools"].append({"name": "far", "inputSchema": schema})
-        if method == "tools/call":
+        if WAY == "no-more-pages":
+            results["tools/list"]["nextCursor"] = ""
+        if WAY == "odd-tool":
+            results["tools/list"]["tools"].append({"name": "odd"})
+        if method == "tools/list" and WAY == "leaves":
+            os._exit(9)
+        if method == "tools/call" and WAY == "latin":
+            line = json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": work(call)})
+            sys.stdout.buffer.write(line.replace("\\u00e9", "\u00e9").encode("latin-1") + b"\n")
+            sys.stdout.flush()
+        elif method == "tools/call":
             send(id=call["id"], result=work(call))
         elif method in results:
             send(id=call["id"], result=results[method])

@@ -47,7 +47,9 @@ def prompted(text: str) -> GetPromptResult:
 def result(called: Called) -> CallToolResult:
     """What the client reads of a call: the parts, or else the text, then the texts of plugins.
 
-    Structured content is an object: up to 2025-11-25 it may be nothing else.
+    Structured content is sent only if the text is the same as JSON: some clients (Claude Code,
+    Codex) show the model nothing else then. It is an object: up to 2025-11-25 it may be nothing
+    else.
     """
     blocks: list[dict[str, Any]] = msgspec.to_builtins(called.parts or []) or [
         _text(called.content)
@@ -55,9 +57,17 @@ def result(called: Called) -> CallToolResult:
     blocks += [_text(text) for text in called.context]
     found: dict[str, Any] = {"content": blocks, "isError": called.is_error}
     data: Any = called.data
-    if isinstance(data, dict):
+    if isinstance(data, dict) and len(blocks) == 1 and _says(blocks[0].get("text"), data):
         found["structuredContent"] = data
     return CallToolResult.model_validate(found)
+
+
+def _says(text: str | None, data: dict[str, Any]) -> bool:
+    """Whether the text is this value as JSON."""
+    try:
+        return bool(msgspec.json.decode(text or "") == data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
 
 
 def failed(why: str) -> CallToolResult:

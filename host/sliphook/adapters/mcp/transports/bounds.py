@@ -30,10 +30,12 @@ _BACKSLASH: Final = b"\0\0"
 
 
 def whole_characters(body: bytes) -> bytes:
-    """JSON in which U+FFFD stands for each half of a character.
+    """JSON in which U+FFFD stands for each half of a character, and for what is no UTF-8.
 
     Servers in JavaScript write these when they cut a text, and the SDK drops such a message.
     """
+    if not body.isascii():
+        body = body.decode("utf-8", "replace").encode()
     if (b"\\ud" not in body and b"\\uD" not in body) or b"\0" in body:
         return body
     # all in C: a message may have millions of escapes
@@ -72,7 +74,7 @@ class PerSecond:
 
 
 class EventWeight:
-    """Weighs the events of a stream (`text/event-stream`) before anybody decodes them.
+    """Weighs the events of a stream (`text/event-stream`), and makes their characters whole.
 
     Attributes:
         lines: how many lines have ended.
@@ -80,6 +82,7 @@ class EventWeight:
 
     def __init__(self) -> None:
         self.lines = 0
+        self._ended = bytearray()
         self._line = bytearray()
         self._bytes = 0
         self._weight = Weight(MOST_VALUES)
@@ -88,6 +91,7 @@ class EventWeight:
     def add(self, piece: bytes) -> str | None:
         """Take the next bytes; why they must not be decoded, or None."""
         if self._ended_with_cr and piece.startswith(b"\n"):
+            self._ended += b"\n"
             piece = piece[1:]
         self._ended_with_cr = piece.endswith(b"\r")
         for part in piece.splitlines(keepends=True):
@@ -98,9 +102,20 @@ class EventWeight:
                 return why
         return None
 
+    def ended(self) -> bytes:
+        """The lines that have ended since this was asked, with whole characters."""
+        ended = bytes(self._ended)
+        self._ended.clear()
+        return ended
+
+    def rest(self) -> bytes:
+        """The line that has not ended, at the end of the stream."""
+        return whole_characters(bytes(self._line))
+
     def _end_line(self) -> str | None:
         line = bytes(self._line)
         self._line.clear()
+        self._ended += whole_characters(line)
         self.lines += 1
         if not line.strip(_LINE_ENDS):
             self._bytes = 0

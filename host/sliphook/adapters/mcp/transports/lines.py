@@ -9,14 +9,19 @@ from typing import Final, NoReturn, cast
 _MOST_CHARS: Final = 300
 
 
+def first_of(exc: BaseException) -> BaseException:
+    """The exception; of a group, its first."""
+    while isinstance(exc, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", exc)
+        exc = group.exceptions[0]
+    return exc
+
+
 def in_a_line(exc: BaseException) -> str:
     """What is wrong; of a group, what its first says."""
-    first = exc
-    while isinstance(first, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", first)
-        first = group.exceptions[0]
-    lines = str(first).splitlines()
-    return (lines[0] if lines else type(first).__name__)[:_MOST_CHARS]
+    first = first_of(exc)
+    said = str(first).strip() or f"it gave no reason ({type(first).__name__})"
+    return said.splitlines()[0][:_MOST_CHARS]
 
 
 def say(line: str) -> None:

@@ -134,16 +134,19 @@ class _Events(httpx2.AsyncByteStream):
                 with anyio.fail_after(self._ends_s - anyio.current_time()):
                     piece = await anext(pieces)
             except StopAsyncIteration:
-                return
+                break
             except TimeoutError:
                 raise httpx2.SSEError("it did not end in time") from None
             lines = weight.lines
             if (why := weight.add(piece)) is not None:
                 raise httpx2.SSEError(why)
-            yield piece
+            if ended := weight.ended():
+                yield ended
             pause_s = pace.pause_s(weight.lines - lines, anyio.current_time())
             if pause_s:
                 await anyio.sleep(pause_s)
+        if rest := weight.rest():
+            yield rest
 
     async def aclose(self) -> None:
         await self._inner.aclose()

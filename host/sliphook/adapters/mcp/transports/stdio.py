@@ -62,9 +62,9 @@ async def _stdio(
     async def read() -> None:
         async with to_session:
             why = await reading.run()
-        own.end()
-        if not is_ending:
-            lost(why or await server.last_status())
+            own.end()
+            if not is_ending:  # before the session's requests fail, which do not know why
+                lost(why or await server.last_status())
 
     async def write() -> None:
         async with from_session:
