@@ -69,7 +69,7 @@ async def test_each_answer_ends_its_own_call(era: str, tmp_path: Path) -> None:
             )
             assert await said(turn, "text") == (f"{no_result}Expected `object`, got `str`", True)
             assert await said(turn, "number") == (
-                f"{no_result}Expected `array`, got `int` - at `$.content`",
+                f"{no_result}Expected `array | null`, got `int` - at `$.content`",
                 True,
             )
             assert await said(turn, "empty") == (f"{no_result}it has no content", True)
