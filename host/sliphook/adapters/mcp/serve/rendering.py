@@ -56,18 +56,18 @@ def result(called: Called) -> CallToolResult:
     ]
     blocks += [_text(text) for text in called.context]
     found: dict[str, Any] = {"content": blocks, "isError": called.is_error}
-    data: Any = called.data
-    if isinstance(data, dict) and len(blocks) == 1 and _says(blocks[0].get("text"), data):
-        found["structuredContent"] = data
+    if called.data is not None and len(blocks) == 1 and _says(blocks[0].get("text"), called.data):
+        found["structuredContent"] = called.data
     return CallToolResult.model_validate(found)
 
 
-def _says(text: str | None, data: dict[str, Any]) -> bool:
-    """Whether the text is this value as JSON."""
+def _says(text: str | None, data: object) -> bool:
+    """Whether the text is this object as JSON."""
     try:
-        return bool(msgspec.json.decode(text or "") == data)
+        said: object = msgspec.json.decode(text or "")
     except (msgspec.DecodeError, RecursionError):
         return False
+    return isinstance(said, dict) and said == data
 
 
 def failed(why: str) -> CallToolResult:
