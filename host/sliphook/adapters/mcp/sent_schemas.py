@@ -14,7 +14,7 @@ class SentSchema(NamedTuple):
     """A schema that can be used.
 
     Attributes:
-        schema: as whoever gets it reads it: an infinite number has become null.
+        schema: as the host reads it: an infinite number has become null.
         parts: how many schemas it counts as.
     """
 

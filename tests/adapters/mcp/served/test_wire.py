@@ -141,6 +141,12 @@ async def test_a_call_over_pipes_and_sockets(sockets: bool) -> None:
         (b"[" * 100_000, -32600, None),
         (b'{"jsonrpc":"2.0","id":"\xff","params":' + b"[" * 1_100 + b"}", -32600, None),
         (b'{"jsonrpc":"2.0","id":"\x01","params":[' + b"1," * 30_000 + b"1]}", -32600, None),
+        (b'{"jsonrpc":"2.0","id":3,"method":"ping","params":{"x":NaN}}', -32700, 3),
+        (
+            b'{"method":"ping","params":{"x":"\\ud83d","y":Infinity},"jsonrpc":"2.0","id":3}',
+            -32700,
+            3,
+        ),
         (b"[]", -32600, None),
         (b'{"jsonrpc":"2.0","id":3}', -32600, 3),
         (b'{"jsonrpc":"1.0","id":3,"method":"ping"}', -32600, 3),
@@ -160,6 +166,26 @@ async def test_what_is_no_request_is_answered_with_an_error(
         assert (said["error"]["code"], said["id"]) == (code, id)
         await client.call(4, a=1)
         assert (await client.hear())["id"] == 4
+
+
+async def test_half_a_character_is_replaced() -> None:
+    line = {"jsonrpc": "2.0", "id": 3, "method": "tools/call"}
+    line["params"] = {"name": "echo", "arguments": {"text": "\ud83d!"}}  # dumps writes an escape
+    async with served(Fixed()) as client:
+        await client.initialize()
+        await client.write(json.dumps(line).encode() + b"\n")
+        said = await client.hear()
+        assert said["result"]["content"][0]["text"] == '{"text": "\\ufffd!"}'
+
+
+async def test_a_name_that_is_long_or_odd_is_quoted() -> None:
+    async with served(Fixed()) as client:
+        await client.initialize()
+        for id, name in enumerate(("\x1b[31m", "x" * 10_000)):
+            await client.say(id=id, method="tools/call", params={"name": name})
+            said = (await client.hear())["error"]["message"]
+            assert "\x1b" not in said
+            assert len(said) < 200
 
 
 @pytest.mark.parametrize("front", [True, False])

@@ -35,6 +35,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from sliphook import CommandOffer, ToolOffer
 from sliphook.adapters.relayed.messages import Offers
 from sliphook.errors import HostError
+from sliphook.quoting import quote
 
 from . import rendering
 from .asking import ByResult, by_request, can_ask
@@ -49,6 +50,7 @@ NAME: Final = "sliphook"
 GATHER_S: Final = 0.05
 """How long changes of the offers are gathered, before the client is told once."""
 MOST_LISTENING: Final = 16
+_NAME_CHARS: Final = 80
 
 Context = ServerRequestContext[Any, Any]
 
@@ -133,7 +135,9 @@ class ToolServer:
         backend = await self._backend_for(ctx)
         given = params.arguments or {}
         if params.name not in {one.name for one in (await self._offers(ctx)).commands}:
-            raise MCPError(INVALID_PARAMS, f"there is no prompt named {params.name}")
+            raise MCPError(
+                INVALID_PARAMS, f"there is no prompt named {quote(params.name, _NAME_CHARS)}"
+            )
         request = AskedFor(
             name=params.name,
             text=given.get(rendering.ARGUMENT, ""),
@@ -149,7 +153,9 @@ class ToolServer:
     ) -> CallToolResult | InputRequiredResult:
         backend = await self._backend_for(ctx)
         if params.name not in {one.name for one in (await self._offers(ctx)).tools}:
-            raise MCPError(INVALID_PARAMS, f"there is no tool named {params.name}")
+            raise MCPError(
+                INVALID_PARAMS, f"there is no tool named {quote(params.name, _NAME_CHARS)}"
+            )
         meta = _meta(ctx)
         request = AskedFor(
             name=params.name,

@@ -32,6 +32,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
+from sliphook.adapters.mcp.transports.bounds import whole_characters
 from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
 from sliphook_sdk.protocol.weight import weigh
 
@@ -212,10 +213,12 @@ class Incoming(_Closing):
                 break
         await self._refuse_unread(first, last, _TOO_LONG)
 
-    async def _refuse_unread(self, first: bytes, last: bytes, why: str) -> None:
+    async def _refuse_unread(
+        self, first: bytes, last: bytes, why: str, code: int = INVALID_REQUEST
+    ) -> None:
         found = _ID_FIRST.match(first[:_KEPT]) or _ID_LAST.search(last[-_KEPT:])
         id = msgspec.json.decode(found[1]) if found is not None else None
-        await self._out.refuse(id, INVALID_REQUEST, f"the message is not read: {why}")
+        await self._out.refuse(id, code, f"the message is not read: {why}")
 
     async def _read(self, line: bytes) -> JSONRPCMessage | None:
         if not line.strip():
@@ -225,9 +228,9 @@ class Incoming(_Closing):
             await self._refuse_unread(line, line, excess)
             return None
         try:
-            found: Any = msgspec.json.decode(line)
+            found: Any = msgspec.json.decode(whole_characters(line))
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            await self._out.refuse(None, PARSE_ERROR, f"the line is no JSON: {error}")
+            await self._refuse_unread(line, line, f"it is no JSON: {error}", PARSE_ERROR)
             return None
         fields = cast("dict[str, Any]", found if isinstance(found, dict) else {})
         id = fields.get("id")
