@@ -169,8 +169,8 @@ async def test_what_is_no_request_is_answered_with_an_error(
 
 
 async def test_half_a_character_is_replaced() -> None:
-    line = {"jsonrpc": "2.0", "id": 3, "method": "tools/call"}
-    line["params"] = {"name": "echo", "arguments": {"text": "\ud83d!"}}  # dumps writes an escape
+    params = {"name": "echo", "arguments": {"text": "\ud83d!"}}  # dumps writes an escape
+    line = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params}
     async with served(Fixed()) as client:
         await client.initialize()
         await client.write(json.dumps(line).encode() + b"\n")
