@@ -62,10 +62,9 @@ def quote(data: bytes | str, limit: int = 120) -> str:
         return text
     pieces: list[str] = []
     length = 0
-    for char in text:
-        is_shown = char in _KEPT or (char.isprintable() and not _IN_A_LINE.match(char))
-        pieces.append(char if is_shown else _escape(char))
-        length += len(pieces[-1])
+    for piece in map(_shown, text):
+        pieces.append(piece)
+        length += len(piece)
         # an escape has many characters: most of a text of nothing else is not looked at
         if length > limit:
             break
@@ -100,6 +99,13 @@ def _is_plain(text: str) -> bool:
 def _json_escape(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+@lru_cache(maxsize=4_096)
+def _shown(char: str) -> str:
+    """One character of a line, escaped unless it is shown as it is."""
+    is_plain = char in _KEPT or (char.isprintable() and not _IN_A_LINE.match(char))
+    return char if is_plain else _escape(char)
 
 
 @lru_cache(maxsize=1_024)

@@ -118,6 +118,12 @@ def test_what_small_readers_cannot_read_is_cut_too(value: str, cut: bool) -> Non
     assert (fields["messages"] is None) is cut
 
 
+def test_a_conversation_of_too_many_halves_of_characters_is_cut_too() -> None:
+    payload = sample(PreLlmCall, messages=talk("x\ud800") * 20_000, tools=[])
+    delivery = Delivery(CATALOGUE["pre_llm_call"])
+    assert sent(delivery, payload, frozenset({"messages"}), 5.0)["truncated"] == ["messages"]
+
+
 def test_a_field_that_was_null_anyway_was_not_truncated() -> None:
     payload = sample(PreLlmCall, messages=talk("x" * (4 * 1024 * 1024)), tools=None)
     assert sent(Delivery(CATALOGUE["pre_llm_call"]), payload, ALL, 5.0)["truncated"] == ["messages"]

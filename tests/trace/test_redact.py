@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -43,6 +44,11 @@ from sliphook.trace.redact import REDACTED, Redactor, spelling
         ("42", rb'{"a":"{\"pin\":42}"}', rb'{"a":"{\"pin\":\"[redacted]\"}"}'),
         ("42", b'{"a":"[42]"}', b'{"a":"[null]"}'),
         ("1e20", b'{"pin":1e20}', b'{"pin":"[redacted]"}'),
+        (
+            "1",
+            b'[1,11,1.1,1.,".1",0.1,"1","11",-1,1e1,1]',
+            b'["[redacted]",11,1.1,1.,".1",0.1,"[redacted]","11",-1,1e1,"[redacted]"]',
+        ),
         ("tok-123", "stray: Bearer tok-1…".encode(), "stray: Bearer [redacted]…".encode()),
         (
             "tok-123",
@@ -171,7 +177,32 @@ def test_of_two_secrets_that_overlap_nothing_is_left() -> None:
 
 
 def test_a_text_that_is_full_of_secrets_is_hidden_as_a_whole() -> None:
-    assert Redactor(["abcd"]).data(b"abcd " * 10_001) == REDACTED.encode()
+    redactor = Redactor(["abcd"])
+    dots = "." * 100
+    assert redactor.text("abcd " * 17) == f"{REDACTED} " * 17
+    assert redactor.text("abcd " * 20) == REDACTED
+    assert redactor.text(f"abcd{dots}" * 1_000) == f"{REDACTED}{dots}" * 1_000
+    assert redactor.text(f"abcd{dots}" * 1_001) == REDACTED
+
+
+def test_many_short_secrets_are_found_wherever_they_stand() -> None:
+    secrets = [f"{number:03x}-"[:length] for number in range(700) for length in (2, 3, 4)]
+    redactor = Redactor([*secrets, *(f"{secret}ab" for secret in secrets)])
+    for secret in ("2bb-", "05aab", "05a-ab"):
+        for before in range(5):
+            text = f"{'.' * before}{secret}."
+            assert redactor.text(text) == text.replace(secret, REDACTED), text
+    for secret in ("2b", "05a"):
+        assert redactor.text(f'{secret} "{secret}"') == f'{secret} "{REDACTED}"'
+
+
+def test_thousands_of_short_secrets_take_no_time_each() -> None:
+    redactor = Redactor(f"x{number:04}" for number in range(10_000))
+    text = b"y" * 100_000
+    began = time.thread_time()
+    redactor.data(text)
+    # one by one it is a second
+    assert time.thread_time() - began < 0.3
 
 
 def test_of_the_lines_of_secrets_a_limited_number_is_hidden_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -75,7 +76,9 @@ def test_a_lone_surrogate_is_replaced(value: Any, body: str) -> None:
     assert envelope.encode(value) == body.encode()
 
 
-@pytest.mark.parametrize("bad", [[0], [49_999], range(0, 50_000, 100), range(50_000)], ids=str)
+@pytest.mark.parametrize(
+    "bad", [[0], [49_999], range(0, 50_000, 250), range(0, 2_000, 2), range(5_000)], ids=str
+)
 def test_lone_surrogates_are_replaced_among_many_texts(bad: Sequence[int]) -> None:
     texts = ["x"] * 50_000
     for index in bad:
@@ -86,6 +89,37 @@ def test_lone_surrogates_are_replaced_among_many_texts(bad: Sequence[int]) -> No
     assert json.loads(envelope.encode([Message(role="user", content=text) for text in texts])) == [
         {"role": "user", "content": text} for text in expected
     ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [Message(role="user", content="\ud800")] * 50_000,
+        [Message(role="user", content="x\ud800"), Message(role="user", content="x")] * 25_000,
+        [["\ud800"]] * 50_000,
+        {f"{number}\ud800": 1 for number in range(100_000)},
+        {"a": [{"b": ["\ud800"] * 100}] * 1_000},
+    ],
+    ids=["all", "half", "lists", "names", "deep"],
+)
+def test_too_many_lone_surrogates_are_refused_in_time(value: Any) -> None:
+    began = time.thread_time()
+    with pytest.raises(TypeError, match="too many of its texts have halves of characters"):
+        envelope.encode(value)
+    # some of these took 0.15 s, others a second
+    assert time.thread_time() - began < 0.1
+
+
+def test_a_text_of_lone_surrogates_is_mended_in_time() -> None:
+    text = "?\ud800" * 1_000_000
+    began = time.thread_time()
+    assert envelope.encode(text) == b'"%b"' % ("?\ufffd" * 1_000_000).encode()
+    assert time.thread_time() - began < 0.1
+
+
+@pytest.mark.parametrize("text", ["a?\ud800\ufffd?", "\ufdd0?\ud800\ufffd"])
+def test_what_stands_for_a_surrogate_meanwhile_stays(text: str) -> None:
+    assert envelope.encode(text) == f'"{text}"'.replace("\ud800", "\ufffd").encode()
 
 
 @pytest.mark.parametrize("levels", [1, 7, 8, 9, 90])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sliphook.wire import envelope
 from sliphook.wire.json_value import NotPlainJson, plain
@@ -32,6 +34,14 @@ def nested(levels: int) -> Any:
         ([1, *[nested(1)] * 1_000], None),
         ("[" * 1_000, None),
         ({"[{" * 1_000: '"\\' * 1_000}, None),
+        ([{"k": nested(1), "[": "]", "x": "{}"}] * 200, None),
+        (["[", "", '"[', "\\", "]"] * 200, None),
+        ([*["[", ""] * 100, nested(129)], TOO_DEEP),
+        ([["[", "]]", {"}": nested(125)}]], None),
+        ([["[", "]]", {"}": nested(126)}]], TOO_DEEP),
+        (["7" * 400, '"' + "7" * 400, "\\", 7] * 3, None),
+        (["7" * 400, '"', "\\", 10**400], TOO_WIDE),
+        ({'"': "7" * 400, "\\" + "7" * 400: 10**400}, TOO_WIDE),
         (['\\"', nested(129)], TOO_DEEP),
         (10**308 - 1, None),
         (-(10**308) + 1, None),
@@ -52,6 +62,29 @@ def test_what_is_too_deep_or_beyond_a_double(value: Any, excess: str | None) -> 
         plain(value)
     with pytest.raises(TypeError, match=f"cannot be encoded: it {excess}"):
         encode_value(value)
+
+
+@given(
+    st.recursive(
+        st.sampled_from(["", "[", "]}", '"', '\\"[', 1]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["", "{", "]", '\\"']), inner, max_size=2)
+        ),
+        max_leaves=20,
+    ),
+    st.integers(0, 8),
+)
+def test_levels_are_counted_whatever_strings_hold(value: Any, levels: int) -> None:
+    def depth(value: object) -> int:
+        if isinstance(value, dict):
+            value = list(cast("dict[str, object]", value).values())
+        if isinstance(value, list):
+            return 1 + max(map(depth, cast("list[object]", value)), default=0)
+        return 0
+
+    excess = excess_of(envelope.encode(value), levels)
+    assert (excess is not None) is (depth(value) > levels)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,13 @@ def encode_params(
     # a conversation of 100 MB is not encoded to find out that it is too long
     chars = sum(_chars_of(getattr(shaped, name)) for name in cut) if cut else 0
     fits = chars < MAX_HOST_PARAMS_BYTES
-    body = envelope.encode(shaped) if fits else b""
+    body = b""
+    try:
+        body = envelope.encode(shaped) if fits else b""
+    except envelope.TooManySurrogates:
+        if not cut:
+            raise
+        fits = False
     fits = fits and len(body) <= MAX_HOST_PARAMS_BYTES
     # only a heavy field has values that nothing has looked at: what a model wrote, as it came
     if fits and not (include and excess_of(body, _PARAMS_LEVELS)):

@@ -12,6 +12,7 @@ from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.wire import envelope
 from sliphook.wire.json_value import not_as_written
 from sliphook.wire.sendable import encode_value, excess_of, too_much_of
+from sliphook.wire.surrogates import whole_text
 from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, Part, ToolResult, Usage, parts
 from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
@@ -243,10 +244,7 @@ def result_of(returned: object) -> ToolResult:
 def _told(content: str) -> str:
     """The text as plugins are told of it: plain, with U+FFFD for each lone surrogate."""
     _check_length(len(content))
-    if type(content) is str and content.isascii():
-        return content
-    told: str = msgspec.json.decode(envelope.encode(str.__str__(content)))
-    return told
+    return whole_text(str.__str__(content))
 
 
 def _told_parts(given: Sequence[Part]) -> list[Part]:

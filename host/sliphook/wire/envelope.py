@@ -18,7 +18,7 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 
 from .diagnosis import diagnose, is_absent, not_json
 from .faults import PEEK_BYTES, InvalidMessage, NameTwice, NotJson, OverLimit, refusal
-from .surrogates import without_surrogates
+from .surrogates import TooManySurrogates, without_surrogates
 
 __all__ = [
     "ErrorObject",
@@ -30,6 +30,7 @@ __all__ = [
     "OverLimit",
     "Reply",
     "Request",
+    "TooManySurrogates",
     "decode",
     "encode",
     "request",
@@ -188,7 +189,7 @@ def encode(value: Any) -> bytes:
 
     Raises:
         TypeError: Some object in it has no form in JSON, or it is nested too deep, or contains
-            itself. The caller's fault.
+            itself, or there are `TooManySurrogates`. The caller's fault.
     """
     try:
         try:

@@ -16,14 +16,16 @@ from sliphook_sdk.protocol.limits import (
     MAX_HOST_MESSAGE_BYTES,
     MAX_MESSAGE_VALUES,
 )
-from sliphook_sdk.protocol.names import split_at_quotes
+from sliphook_sdk.protocol.names import with_quotes_of_strings
 
 from . import envelope
 
 _ALL_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _TOO_MANY: Final = b"0" * (MAX_HOST_DIGITS + 1)
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
+_NOT_MARKS: Final = bytes(set(range(256)) - set(b'"[{]}'))
+_ROUNDS: Final = 8
+"""Each takes away a level at least: most values have no more."""
 
 
 def encode_value(value: Any) -> bytes:
@@ -67,16 +69,39 @@ def excess_of(body: bytes, levels: int) -> str | None:
     """What a JSON text that `envelope.encode` has written does too much of, as a verb, or None.
 
     It is looked through by passes in C, and its strings are told from the rest only if the text
-    goes too far with them: 1 ns a byte, and 4 then.
+    goes too far with them: 1 ns a byte, and 4 then, however many strings there are.
     """
     deep = body.count(b"[") + body.count(b"{") > levels
     wide = _TOO_MANY in body.translate(_ALL_ZEROS)
     if not deep and not wide:
         return None
-    outside = b'""'.join(split_at_quotes(body)[::2])
-    steps = array("b", outside.translate(_STEPS, _NOT_BRACKETS))
-    if max(accumulate(steps), default=0) > levels:
+    bare = with_quotes_of_strings(body)
+    if deep and _is_deeper(bare, levels):
         return f"is nested deeper than {levels} levels"
-    if _TOO_MANY in outside.translate(_ALL_ZEROS):
+    if wide and _has_long_number(bare):
         return f"has a number of more than {MAX_HOST_DIGITS} digits"
     return None
+
+
+def _is_deeper(bare: bytes, levels: int) -> bool:
+    # two quotes with nothing between them tell nothing of what is before and behind
+    marks = bare.translate(None, _NOT_MARKS).replace(b'""', b"")
+    brackets = b"".join(marks.split(b'"')[::2])
+    left = brackets
+    for done in range(_ROUNDS):
+        # there are as many levels as rounds, two for each, and what is left
+        if len(left) // 2 + 2 * done <= levels:
+            return False
+        left = left.replace(b"{}", b"").replace(b"[]", b"")
+    return max(accumulate(array("b", brackets.translate(_STEPS))), default=0) > levels
+
+
+def _has_long_number(bare: bytes) -> bool:
+    zeros = bare.translate(_ALL_ZEROS)
+    looked, in_string = 0, 0
+    while (at := zeros.find(_TOO_MANY, looked)) >= 0:
+        in_string ^= bare.count(b'"', looked, at) % 2
+        if not in_string:
+            return True
+        looked = bare.find(b'"', at)
+    return False

@@ -1,7 +1,8 @@
 """Pure: values for an encoder to UTF-8, which has no lone surrogates.
 
 What has none is found by the encoder, in C; only what has some is looked into from Python. So one
-bad text among 50,000 messages costs a few times what it takes to encode them.
+bad text among 50,000 messages costs a few times what it takes to encode them, and of bad ones there
+is a limit.
 """
 
 from __future__ import annotations
@@ -12,109 +13,147 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook.errors import SliphookError
+
+MAX_STEPS: Final = 16_000
+"""Of half a microsecond each: to look into a value is one, and to ask the encoder for it in vain
+three. That is enough for 5,000 messages of which each has some."""
+_VAIN: Final = 3
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
+_STAND_IN: Final = "\ufdd0"
+"""No character, so hardly any text has it."""
 _SLICE: Final = 64
 """Items of a list that are tried at once."""
 _LEVELS: Final = 8
 """How deep the encoder is asked again: each level costs another pass through what is below."""
 
 
-def without_surrogates(value: Any, encoder: msgspec.json.Encoder, levels: int = _LEVELS) -> Any:
+class TooManySurrogates(SliphookError, TypeError):
+    """It would take more than `MAX_STEPS`."""
+
+    def __init__(self) -> None:
+        super().__init__("too many of its texts have halves of characters")
+
+
+def without_surrogates(value: Any, encoder: msgspec.json.Encoder) -> Any:
     """What encodes as `value` does, each lone surrogate replaced by U+FFFD.
 
     Args:
-        value: anything that `encoder` refuses for a lone surrogate, or a long list.
+        value: anything that `encoder` refuses for a lone surrogate.
         encoder: has no hooks.
-        levels: below so many, all is looked into.
 
     Raises:
-        TypeError: Something in it has no form in JSON.
+        TypeError: Something in it has no form in JSON, or there are `TooManySurrogates`.
         RecursionError: It is nested too deep, or contains itself.
     """
-    if isinstance(value, str):
-        return _text(value)
-    if levels == 0:
-        return _walked(value)
-    if isinstance(value, dict):
-        table = cast("Mapping[Any, Any]", value)
-        keys = map(_clean, table)
-        return dict(zip(keys, _items(table.values(), encoder, levels), strict=True))
-    if isinstance(value, list | tuple | set | frozenset):
-        if len(cast("Collection[Any]", value)) > _SLICE:
-            return _written(list(cast("Collection[Any]", value)), encoder, levels)
-        return _items(cast("Collection[Any]", value), encoder, levels)
-    if isinstance(value, msgspec.Struct):
-        # a field that is left out has no form by itself
-        fields = {
-            name: field
-            for name in value.__struct_fields__
-            if (field := getattr(value, name)) is not msgspec.UNSET
-        }
-        mended = _items(fields.values(), encoder, levels)
-        return msgspec.structs.replace(value, **dict(zip(fields, mended, strict=True)))
-    return _walked(value)
+    return _Mending(encoder).mended(value, _LEVELS)
 
 
-def _written(items: list[Any], encoder: msgspec.json.Encoder, levels: int) -> msgspec.Raw:
-    """A long list as JSON, so that its items are not encoded once more."""
-    parts: list[bytes] = []
-    for start in range(0, len(items), _SLICE):
-        part = items[start : start + _SLICE]
+def whole_text(text: str) -> str:
+    """The text, each lone surrogate replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _text(text)
+    return text
+
+
+class _Mending:
+    def __init__(self, encoder: msgspec.json.Encoder) -> None:
+        self._encoder = encoder
+        self._left = MAX_STEPS
+
+    def mended(self, value: Any, levels: int) -> Any:
+        """The same for a part; below so many levels, all is looked into."""
+        if isinstance(value, str):
+            return _text(value)
+        if levels == 0:
+            return self._walked(value)
+        if isinstance(value, dict):
+            table = cast("Mapping[Any, Any]", value)
+            keys = map(self._clean, table)
+            return dict(zip(keys, self._items(table.values(), levels), strict=True))
+        if isinstance(value, list | tuple | set | frozenset):
+            if len(cast("Collection[Any]", value)) > _SLICE:
+                return self._written(list(cast("Collection[Any]", value)), levels)
+            return self._items(cast("Collection[Any]", value), levels)
+        if isinstance(value, msgspec.Struct):
+            # a field that is left out has no form by itself
+            fields = {
+                name: field
+                for name in value.__struct_fields__
+                if (field := getattr(value, name)) is not msgspec.UNSET
+            }
+            mended = self._items(fields.values(), levels)
+            return msgspec.structs.replace(value, **dict(zip(fields, mended, strict=True)))
+        return self._walked(value)
+
+    def _written(self, items: list[Any], levels: int) -> msgspec.Raw:
+        """A long list as JSON, so that its items are not encoded once more."""
+        parts: list[bytes] = []
+        for start in range(0, len(items), _SLICE):
+            part = items[start : start + _SLICE]
+            try:
+                body = self._encoder.encode(part)
+            except UnicodeEncodeError:
+                # then probably most of them are
+                has_many = len(part) > 2 and all(self._is_refused(part[at]) for at in (0, 1, -1))
+                mended = self._walked(part) if has_many else self._items(part, levels)
+                body = self._encoder.encode(mended)
+            parts.append(body[1:-1])
+        return msgspec.Raw(b"[%b]" % b",".join(parts))
+
+    def _items(self, values: Collection[Any], levels: int) -> list[Any]:
+        self._take(len(values))
+        # a long list is tried in its slices
+        return [
+            self.mended(value, levels - 1) if _is_long(value) or self._is_refused(value) else value
+            for value in values
+        ]
+
+    def _is_refused(self, value: Any) -> bool:
         try:
-            body = encoder.encode(part)
+            self._encoder.encode(value)
         except UnicodeEncodeError:
-            # then probably most of them are
-            has_many = len(part) > 2 and all(_is_refused(part[at], encoder) for at in (0, 1, -1))
-            body = encoder.encode(_walked(part) if has_many else _items(part, encoder, levels))
-        parts.append(body[1:-1])
-    return msgspec.Raw(b"[%b]" % b",".join(parts))
+            self._take(_VAIN)
+            return True
+        return False
 
+    def _walked(self, value: Any) -> Any:
+        """All of it looked into."""
+        return self._clean(
+            msgspec.to_builtins(value, enc_hook=_refuse, builtin_types=(msgspec.Raw,))
+        )
 
-def _items(values: Collection[Any], encoder: msgspec.json.Encoder, levels: int) -> list[Any]:
-    return [_item(value, encoder, levels) for value in values]
+    def _clean(self, value: Any) -> Any:
+        """Copy what `to_builtins` gave."""
+        if isinstance(value, str):
+            return value if value.isascii() else _text(value)
+        if isinstance(value, dict):
+            self._take(len(cast("Mapping[Any, Any]", value)))
+            return {self._clean(key): self._clean(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, list | tuple):
+            self._take(len(cast("Collection[Any]", value)))
+            return [self._clean(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return value
 
-
-def _item(value: Any, encoder: msgspec.json.Encoder, levels: int) -> Any:
-    # a long list is tried in its slices
-    refused = _is_long(value) or _is_refused(value, encoder)
-    return without_surrogates(value, encoder, levels - 1) if refused else value
+    def _take(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooManySurrogates
 
 
 def _is_long(value: object) -> bool:
     return isinstance(value, list) and len(cast("Collection[Any]", value)) > _SLICE
 
 
-def _is_refused(value: Any, encoder: msgspec.json.Encoder) -> bool:
-    try:
-        encoder.encode(value)
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _walked(value: Any) -> Any:
-    """All of it looked into."""
-    return _clean(msgspec.to_builtins(value, enc_hook=_refuse, builtin_types=(msgspec.Raw,)))
-
-
-def _clean(value: Any) -> Any:
-    """Copy what `to_builtins` gave."""
-    if isinstance(value, str):
-        return value if value.isascii() else _text(value)
-    if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
-
-
 def _text(text: str) -> str:
-    if _REPLACEMENT in text:
+    if _STAND_IN in text:
         return _SURROGATES.sub(_REPLACEMENT, text)
-    # in C, and quicker where there are many; each is three bytes that are no UTF-8
-    read = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return read.replace(3 * _REPLACEMENT, _REPLACEMENT)
+    # in C, and quicker where there are many: the encoder writes `?` for each
+    read = text.replace("?", _STAND_IN).encode("utf-8", "replace").decode()
+    return read.replace("?", _REPLACEMENT).replace(_STAND_IN, "?")
 
 
 def _refuse(value: object) -> Any:

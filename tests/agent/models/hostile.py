@@ -123,36 +123,36 @@ def _bomb(wbits: int) -> bytes:
 
 _MILLION: Final = 1_000_000
 _OPEN_CALL: Final = call(0, '{"a":"', id="")
-_BAR: Final = b"\r\n"
+BAR: Final = b"\r\n"
 
 ENDLESS: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
-    "a line without an end": endless(STREAM + _BAR + b"data: ", b"x" * 65536),
-    "an event without an end": endless(STREAM + _BAR, b"data: x\n"),
-    "fields that mean nothing": endless(STREAM + _BAR, b"x: y\n"),
-    "an id without an end": endless(STREAM + _BAR + b"id: ", b"7"),
-    "a number to retry without an end": endless(STREAM + _BAR + b"retry: ", b"7"),
-    "text without an end": endless(STREAM + _BAR, chunk({"content": "x" * 60_000})),
+    "a line without an end": endless(STREAM + BAR + b"data: ", b"x" * 65536),
+    "an event without an end": endless(STREAM + BAR, b"data: x\n"),
+    "fields that mean nothing": endless(STREAM + BAR, b"x: y\n"),
+    "an id without an end": endless(STREAM + BAR + b"id: ", b"7"),
+    "a number to retry without an end": endless(STREAM + BAR + b"retry: ", b"7"),
+    "text without an end": endless(STREAM + BAR, chunk({"content": "x" * 60_000})),
     "text in the smallest events": endless(
-        STREAM + _BAR, b'data:{"choices":[{"delta":{"content":"xy"}}]}\n\n'
+        STREAM + BAR, b'data:{"choices":[{"delta":{"content":"xy"}}]}\n\n'
     ),
-    "reasoning without an end": endless(STREAM + _BAR, chunk({"reasoning_content": "xy" * 50})),
-    "details without an end": endless(STREAM + _BAR, chunk({"reasoning_details": [[], [], []]})),
-    "arguments without an end": endless(STREAM + _BAR + _OPEN_CALL, call(0, "y" * 1000)),
-    "arguments by bits": endless(STREAM + _BAR + _OPEN_CALL, call(0, "y")),
-    "arguments that look whole": endless(STREAM + _BAR + _OPEN_CALL, call(0, "yyyyyyyyyyyyyyyy}")),
-    "comments": endless(STREAM + _BAR, b": ping\n\n"),
-    "empty lines": endless(STREAM + _BAR, b"\n"),
-    "empty lines of the other kind": endless(STREAM + _BAR, b"\r"),
+    "reasoning without an end": endless(STREAM + BAR, chunk({"reasoning_content": "xy" * 50})),
+    "details without an end": endless(STREAM + BAR, chunk({"reasoning_details": [[], [], []]})),
+    "arguments without an end": endless(STREAM + BAR + _OPEN_CALL, call(0, "y" * 1000)),
+    "arguments by bits": endless(STREAM + BAR + _OPEN_CALL, call(0, "y")),
+    "arguments that look whole": endless(STREAM + BAR + _OPEN_CALL, call(0, "yyyyyyyyyyyyyyyy}")),
+    "comments": endless(STREAM + BAR, b": ping\n\n"),
+    "empty lines": endless(STREAM + BAR, b"\n"),
+    "empty lines of the other kind": endless(STREAM + BAR, b"\r"),
     "parts of one byte": endless(
         STREAM + b"Transfer-Encoding: chunked\r\n\r\n" + _chunked(b"data: "), _chunked(b"x")
     ),
     "the end of chunks without an end": endless(
         STREAM + b"Transfer-Encoding: chunked\r\n\r\n" + _chunked(DONE[:-1]) + b"0\r\n", b"a:b\r\n"
     ),
-    "a body without an end": endless(JSON + _BAR, b" "),
-    "a body of brackets": endless(JSON + _BAR, b"["),
-    "an error without an end": endless(ERROR + _BAR + b'{"error":{"message":"', b"no "),
-    "an error page without an end": endless(ERROR + _BAR, b"<p>"),
+    "a body without an end": endless(JSON + BAR, b" "),
+    "a body of brackets": endless(JSON + BAR, b"["),
+    "an error without an end": endless(ERROR + BAR + b'{"error":{"message":"', b"no "),
+    "an error page without an end": endless(ERROR + BAR, b"<p>"),
     "headers without an end": endless(STREAM, b"a:b\r\n"),
     "a header without an end": endless(STREAM + b"a: ", b"b"),
     "cookies without an end": endless(STREAM, b"Set-Cookie: a=b; path=/\r\n"),
@@ -163,26 +163,26 @@ ENDLESS: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
 
 HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "one event of 15 MB": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[{"delta":{"reasoning_details":[' + b",".join([b"[]"] * 5 * _MILLION),
         b"]}}]}\n\n" + END,
     ),
     "an event of objects": once(
-        STREAM + _BAR, b'data: {"choices":[' + b",".join([b"{}"] * 340_000) + b"]}\n\n" + END
+        STREAM + BAR, b'data: {"choices":[' + b",".join([b"{}"] * 340_000) + b"]}\n\n" + END
     ),
     "many parts of calls": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[{"delta":{"tool_calls":[' + b",".join([b"{}"] * 30_000) + b"]}}]}\n\n",
         END,
     ),
     "many parts of text": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[{"delta":{"content":[' + b",".join([b"{}"] * 30_000) + b"]}}]}\n\n",
         END,
     ),
-    "100,000 calls": once(STREAM + _BAR, *(call(i, "{}", id=f"c{i}") for i in range(100_000)), END),
+    "100,000 calls": once(STREAM + BAR, *(call(i, "{}", id=f"c{i}") for i in range(100_000)), END),
     "calls of one id": once(
-        STREAM + _BAR, *(call(0, "{}", id="a") + call(0, "{}", id="b") for _ in range(3_000)), END
+        STREAM + BAR, *(call(0, "{}", id="a") + call(0, "{}", id="b") for _ in range(3_000)), END
     ),
     "a bomb of gzip": once(STREAM + b"Content-Encoding: gzip\r\n\r\n", _bomb(31)),
     "a bomb of deflate": once(STREAM + b"Content-Encoding: deflate\r\n\r\n", _bomb(15)),
@@ -193,13 +193,13 @@ HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "an encoding that nobody asked for": once(STREAM + b"Content-Encoding: br\r\n\r\n", b"x" * 100),
     "no compression where it says so": once(STREAM + b"Content-Encoding: gzip\r\n\r\n", b"x" * 100),
     "a body of objects": once(
-        JSON + _BAR, b'{"choices":[' + b",".join([b"{}"] * 5 * _MILLION) + b"]}"
+        JSON + BAR, b'{"choices":[' + b",".join([b"{}"] * 5 * _MILLION) + b"]}"
     ),
-    "headers of 100 KiB": once(STREAM + b"a:b\r\n" * 20_000 + _BAR, END),
+    "headers of 100 KiB": once(STREAM + b"a:b\r\n" * 20_000 + BAR, END),
     "cookies of 15 KiB": once(
-        ERROR + b"".join(b"Set-Cookie: a%d=b; path=/\r\n" % i for i in range(500)) + _BAR, b"{}"
+        ERROR + b"".join(b"Set-Cookie: a%d=b; path=/\r\n" % i for i in range(500)) + BAR, b"{}"
     ),
-    "headers of 15 KiB": once(ERROR + b"a:b\r\n" * 3_000 + _BAR, b"{}"),
+    "headers of 15 KiB": once(ERROR + b"a:b\r\n" * 3_000 + BAR, b"{}"),
     "trailers of 90 KiB": once(
         STREAM + b"Transfer-Encoding: chunked\r\n\r\n" + _chunked(b": x\n\n"),
         b"0\r\n" + b"a:b\r\n" * 18_000 + b"\r\n",
@@ -216,55 +216,55 @@ HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
         + b"9" * 6_000
         + b"\r\nContent-Length: 0\r\n\r\n"
     ),
-    "deep nesting": once(STREAM + _BAR, b'data: {"x":' + b"[" * 500_000 + b"\n\n"),
+    "deep nesting": once(STREAM + BAR, b'data: {"x":' + b"[" * 500_000 + b"\n\n"),
 }
 """Answers that end, and that no agent can use."""
 
 USABLE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "deep arguments": once(
-        STREAM + _BAR, call(0, '{"a":' + "[" * 100_000 + "]" * 100_000 + "}") + END
+        STREAM + BAR, call(0, '{"a":' + "[" * 100_000 + "]" * 100_000 + "}") + END
     ),
     "wide arguments": once(
-        STREAM + _BAR, call(0, '{"a":[' + ",".join(["[]"] * 130_000) + "]}") + END
+        STREAM + BAR, call(0, '{"a":[' + ",".join(["[]"] * 130_000) + "]}") + END
     ),
     "arguments of numbers": once(
-        STREAM + _BAR, call(0, '{"a":[' + ",".join(["1"] * 250_000) + "]}") + END
+        STREAM + BAR, call(0, '{"a":[' + ",".join(["1"] * 250_000) + "]}") + END
     ),
     "arguments of keys": once(
-        STREAM + _BAR, call(0, "{" + ",".join(f'"{i}":1' for i in range(16_000)) + "}") + END
+        STREAM + BAR, call(0, "{" + ",".join(f'"{i}":1' for i in range(16_000)) + "}") + END
     ),
     "arguments of huge numbers": once(
-        STREAM + _BAR, call(0, '{"a":[' + ",".join(["9" * 4_000] * 120) + "]}") + END
+        STREAM + BAR, call(0, '{"a":[' + ",".join(["9" * 4_000] * 120) + "]}") + END
     ),
     "a tool's name of 500,000 characters": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         chunk(
             {"tool_calls": [{"index": 0, "function": {"name": "n" * 500_000, "arguments": "{}"}}]}
         ),
         END,
     ),
-    "an id of 500,000 characters": once(STREAM + _BAR, call(0, "{}", id="i" * 500_000), END),
+    "an id of 500,000 characters": once(STREAM + BAR, call(0, "{}", id="i" * 500_000), END),
     "lone halves in a row": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[{"delta":{"content":"' + b"\\ud83d" * 3_900 + b'"}}]}\n\n' + END,
     ),
     "backslashes and one half": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[{"delta":{"content":"' + b"\\\\" * 64_000 + b'\\ud83d"}}]}\n\n' + END,
     ),
     "usage of huge numbers": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[],"usage":{"prompt_tokens":' + b"9" * 4_000 + b"}}\n\n" + END,
     ),
     "usage of megabytes": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         b'data: {"choices":[],"usage":{"x":[' + b",".join([b"[]"] * 340_000) + b"]}}\n\n" + END,
     ),
     "many choices": once(
-        STREAM + _BAR, b'data: {"choices":[' + b",".join([b"{}"] * 8_000) + b"]}\n\n" + END
+        STREAM + BAR, b'data: {"choices":[' + b",".join([b"{}"] * 8_000) + b"]}\n\n" + END
     ),
     "calls of many values": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         *(call(i, '{"a":[' + ",".join(["{}"] * 5_000) + "]}", id=f"c{i}") for i in range(6)),
         END,
     ),

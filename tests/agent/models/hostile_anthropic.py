@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from .hostile import ERROR, JSON, STREAM, endless, once
-
-_BAR: Final = b"\r\n"
+from .hostile import BAR, ERROR, JSON, STREAM, endless, once
 
 
 def _event(kind: str, **fields: Any) -> bytes:
@@ -35,40 +33,40 @@ def _call(arguments: str, index: int = 0, **names: str) -> bytes:
 _STOP: Final = _event("message_delta", delta={"stop_reason": "tool_use"}) + _event("message_stop")
 
 ENDLESS: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
-    "text without an end": endless(STREAM + _BAR, _adds(0, type="text_delta", text="x" * 60_000)),
+    "text without an end": endless(STREAM + BAR, _adds(0, type="text_delta", text="x" * 60_000)),
     "arguments without an end": endless(
-        STREAM + _BAR + _starts(0, type="tool_use", id="a", name="t"),
+        STREAM + BAR + _starts(0, type="tool_use", id="a", name="t"),
         _adds(0, type="input_json_delta", partial_json="y" * 1_000),
     ),
-    "calls without an end": endless(STREAM + _BAR, _starts(1, type="tool_use", id="a", name="t")),
+    "calls without an end": endless(STREAM + BAR, _starts(1, type="tool_use", id="a", name="t")),
 }
 """Answers that never end; each has to be given up."""
 
 UNREAD: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "thinking without an end": endless(
-        STREAM + _BAR, _adds(0, type="thinking_delta", thinking="x" * 60_000)
+        STREAM + BAR, _adds(0, type="thinking_delta", thinking="x" * 60_000)
     ),
     "arguments of no call": endless(
-        STREAM + _BAR, _adds(7, type="input_json_delta", partial_json="y" * 60_000)
+        STREAM + BAR, _adds(7, type="input_json_delta", partial_json="y" * 60_000)
     ),
     "messages that start": endless(
-        STREAM + _BAR,
+        STREAM + BAR,
         _event("message_start", message={"model": "m" * 60_000, "usage": {"input_tokens": 1}}),
     ),
     "reasons to stop": endless(
-        STREAM + _BAR, _event("message_delta", delta={"stop_reason": "x" * 60_000})
+        STREAM + BAR, _event("message_delta", delta={"stop_reason": "x" * 60_000})
     ),
 }
 """The same, of which nothing is kept: they go on up to the limit of a stream."""
 
 HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "usage of many digits": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         _raw("message_delta", b'{"type":"message_delta","usage":{"output_tokens":'),
         b"9" * 900_000 + b"}}\n\n" + _STOP,
     ),
     "usage of a text of digits": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         _raw(
             "message_delta",
             b'{"type":"message_delta","usage":{"output_tokens":"' + b"9" * 900_000 + b'"}}',
@@ -76,22 +74,22 @@ HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
         _STOP,
     ),
     "an index of many digits": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         _raw("x", b'{"type":"content_block_delta","index":' + b"9" * 900_000 + b',"delta":{}}'),
         _STOP,
     ),
-    "a body of objects": once(JSON + _BAR, b'{"content":[' + b",".join([b"{}"] * 340_000) + b"]}"),
+    "a body of objects": once(JSON + BAR, b'{"content":[' + b",".join([b"{}"] * 340_000) + b"]}"),
     "an error of objects": once(
-        STREAM + _BAR, _raw("error", b'{"error":[' + b",".join([b"{}"] * 340_000) + b"]}")
+        STREAM + BAR, _raw("error", b'{"error":[' + b",".join([b"{}"] * 340_000) + b"]}")
     ),
     "a limit of many digits": once(
-        ERROR + _BAR, b'{"error":{"message":"max_tokens: 32000 > ' + b"9" * 60_000 + b'"}}'
+        ERROR + BAR, b'{"error":{"message":"max_tokens: 32000 > ' + b"9" * 60_000 + b'"}}'
     ),
     "a body of 1,000 calls": once(
-        JSON + _BAR, b'{"content":[' + b",".join([b'{"type":"tool_use"}'] * 1_000) + b"]}"
+        JSON + BAR, b'{"content":[' + b",".join([b'{"type":"tool_use"}'] * 1_000) + b"]}"
     ),
     "a body of calls of many values": once(
-        JSON + _BAR,
+        JSON + BAR,
         b'{"content":['
         + b",".join(
             [b'{"type":"tool_use","input":{"a":[' + b",".join([b"1"] * 2_000) + b"]}}"] * 128
@@ -103,24 +101,24 @@ HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
 
 USABLE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "deep arguments": once(
-        STREAM + _BAR, _call('{"a":' + "[" * 100_000 + "]" * 100_000 + "}") + _STOP
+        STREAM + BAR, _call('{"a":' + "[" * 100_000 + "]" * 100_000 + "}") + _STOP
     ),
     "wide arguments": once(
-        STREAM + _BAR, _call('{"a":[' + ",".join(["[]"] * 130_000) + "]}") + _STOP
+        STREAM + BAR, _call('{"a":[' + ",".join(["[]"] * 130_000) + "]}") + _STOP
     ),
-    "arguments of halves": once(STREAM + _BAR, _call('{"a":"' + "\\ud83d" * 80_000 + '"}') + _STOP),
+    "arguments of halves": once(STREAM + BAR, _call('{"a":"' + "\\ud83d" * 80_000 + '"}') + _STOP),
     "128 calls": once(
-        STREAM + _BAR, *(_call('{"a":"' + "x" * 4_000 + '"}', i) for i in range(128)), _STOP
+        STREAM + BAR, *(_call('{"a":"' + "x" * 4_000 + '"}', i) for i in range(128)), _STOP
     ),
     "names of 500,000 characters": once(
-        STREAM + _BAR, _call("{}", id="i" * 400_000, name="n" * 100_000) + _STOP
+        STREAM + BAR, _call("{}", id="i" * 400_000, name="n" * 100_000) + _STOP
     ),
     "no text": once(
-        JSON + _BAR,
+        JSON + BAR,
         b'{"content":[{"type":"text","text":"' + b"\xff" * 300_000 + b'"}],"stop_reason":"end"}',
     ),
     "a message that is a text": once(
-        STREAM + _BAR,
+        STREAM + BAR,
         _raw("x", b'{"type":"message_start","message":"' + b"x" * 900_000 + b'"}') + _STOP,
     ),
 }

@@ -233,11 +233,39 @@ CASES = (
         3_000,
     ),
     _conversation(
+        "a conversation of 30,000 short messages",
+        "each of 20 plugins is sent all of it",
+        "x" * 20,
+        30_000,
+        30_000,
+    ),
+    _conversation(
+        "a conversation of 30,000 halves of characters",
+        "the plugins are asked without it",
+        "x\ud83d",
+        30_000,
+        30_000,
+    ),
+    _conversation(
         "a conversation of 100 MB", "the plugins are asked without it", "x" * 4_000, 25_000, 25_000
     ),
     _tool("a tool of 1 MiB", "20 plugins are told", lambda: "x" * 2**20, "ok", "xxx"),
     _tool("a tool of 100 MiB", "it is refused", lambda: "x" * 100 * 2**20, "error", "are the most"),
     _tool("a tool of 300,000 lists", "it is taken as text", lambda: _lists(300_000), "ok", "[[]"),
+    _tool(
+        "a tool of a text of 600,000 halves",
+        "each is replaced",
+        lambda: "?\ud83d" * 600_000,
+        "ok",
+        "?\ufffd?\ufffd",
+    ),
+    _tool(
+        "a tool of a list of 300,000 halves",
+        "it is refused",
+        lambda: ["\ud83d"] * 300_000,
+        "error",
+        "halves of characters",
+    ),
     _tool("a tool of a list in itself", "it is refused", _in_itself, "error", "contains itself"),
     _tool(
         "a tool of 100,000 levels", "it is refused", lambda: _nested(100_000), "error", "too deep"

@@ -12,8 +12,18 @@ from sliphook.agent.loop import Agent
 from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.openai import OpenAIModel
 from tests.agent.models import hostile_anthropic
-from tests.agent.models.hostile import ENDLESS, HUGE, USABLE, RawServer
-from tests.torture.case import Case, Workshop, nothing
+from tests.agent.models.hostile import (
+    BAR,
+    END,
+    ENDLESS,
+    HUGE,
+    STREAM,
+    USABLE,
+    RawServer,
+    chunk,
+    once,
+)
+from tests.torture.case import Case, Make, Workshop, nothing, python
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 _LONG: Final = (
@@ -24,6 +34,28 @@ _LONG: Final = (
 )
 """Answers that take minutes up to the real limit; the tests of the client have a smaller one."""
 
+_OFFERS_MANY: Final = python(
+    "greet()\nserve()", tools=[{"name": "a" * 60 + f"{number:04}"} for number in range(512)]
+)
+_NEARLY_ONE_OF_THEM: Final = once(
+    STREAM + BAR,
+    *(
+        chunk(
+            {
+                "tool_calls": [
+                    {
+                        "index": index,
+                        "id": f"c{index}",
+                        "function": {"name": "a" * 100, "arguments": "{}"},
+                    }
+                ]
+            }
+        )
+        for index in range(20)
+    ),
+    END,
+)
+
 
 def _case(
     name: str,
@@ -31,11 +63,12 @@ def _case(
     promise: str,
     *outcomes: str,
     client: type[OpenAIModel | AnthropicModel] = OpenAIModel,
+    beside: tuple[Make, ...] = (),
 ) -> Case:
-    """One turn of the agent with that server, and then one hook."""
+    """One turn of the agent with that server, beside these plugins, and then one hook."""
 
     async def scene(shop: Workshop) -> str:
-        programs = await trio.to_thread.run_sync(lambda: make_all(shop, HEALTHY))
+        programs = await trio.to_thread.run_sync(lambda: make_all(shop, *beside, HEALTHY))
         stage = Stage(shop)
         with RawServer(answer) as server:
             model = client("m-1", base_url=server.base_url)
@@ -72,6 +105,13 @@ def _anthropic(
 
 
 CASES = (
+    _case(
+        "calls of what is nearly a tool",
+        _NEARLY_ONE_OF_THEM,
+        "each is told the nearest of 512 long names",
+        "max_iterations",
+        beside=(_OFFERS_MANY,),
+    ),
     *_cases(ENDLESS, "it is given up, and the turn ends", "failed"),
     *_cases(HUGE, "it is given up, and the turn ends", "failed"),
     *_cases(USABLE, "it is taken within the limits", "completed", "max_iterations"),

@@ -21,6 +21,8 @@ _SECRETS = [
     "\n".join(f"line {number:02} of a long private key" for number in range(50)),
     "a" * 300 + "b",
     "4711",
+    "7",
+    *(f"x{number:03}" for number in range(500)),
 ]
 _MANY = 20
 """Plugins beside which an interrupt is timed; a busy machine needs some of the 2 ms itself."""
@@ -96,6 +98,10 @@ _HOSTILE = {
     "almost a secret": b"s3cret-token-abcde " * 1_000,
     "the beginning of a long secret": b"a" * 20_000,
     "digits of a secret": b"4711" * 2_000,
+    "short secrets in a row": (b"x001" * 49 + b"..\n") * 300,
+    "numbers that are secret": (b'"7",' * 49 + b"..\n") * 300,
+    "digits of a number that is secret": (b"7" * 199 + b"\n") * 300,
+    "lines with an escape": (b"x" * 198 + b"\x07\n") * 300,
     "short lines": b"x\n" * 10_000,
     "control characters": b"\x1b" * 4_000,
 }

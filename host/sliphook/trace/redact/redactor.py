@@ -15,8 +15,11 @@ __all__ = ["BEHIND", "REDACTED", "Redactor"]
 
 REDACTED: Final = "[redacted]"
 
-MAX_FOUND: Final = 10_000
-"""A text with more secrets in it is replaced as a whole."""
+MAX_FOUND: Final = 1_000
+FEW_FOUND: Final = 16
+BYTES_EACH: Final = 64
+"""A text with more secrets than `FEW_FOUND` and one for each so many bytes, or than `MAX_FOUND`, is
+replaced as a whole. Each takes 3 to 5 us, and a plugin may write nothing else."""
 
 BEHIND: Final = 4 * 1024
 """Bytes behind a cut that are looked at: a secret across the cut is found, and none of it kept."""
@@ -78,11 +81,12 @@ class Redactor:
         if not self._secrets:
             return data[:kept]
         seen = data[: kept + BEHIND]
-        found = list(islice(self._spans(seen, is_cut=kept < len(data)), MAX_FOUND + 1))
+        most = min(MAX_FOUND, FEW_FOUND + len(seen) // BYTES_EACH)
+        found = list(islice(self._spans(seen, most, is_cut=kept < len(data)), most + 1))
         if not found:
             return data[:kept]
-        if len(found) > MAX_FOUND:
-            return REDACTED.encode()
+        if len(found) > most:
+            return _REDACTED
         parts = _apart(part for part in _parts(seen, found) if part.start < kept)
         if not parts:
             return data[:kept]
@@ -98,13 +102,18 @@ class Redactor:
             changed = _replaced(seen, parts, kept)
         return changed
 
-    def _spans(self, data: bytes, *, is_cut: bool) -> Iterator[Found]:
-        """Each secret in `data`, at every level of its escapes; they may overlap."""
+    def _spans(self, data: bytes, most: int, *, is_cut: bool) -> Iterator[Found]:
+        """Secrets in `data`, at every level of its escapes; they may overlap.
+
+        No more than `most` and a few are looked for at one level.
+        """
         text, before = data, list[bytes]()
         for _ in range(LEVELS + 1):
             form = stripped(text)
-            found = list(islice(self._secrets.find(form), MAX_FOUND + 1))
-            if not before:
+            found = list(islice(self._secrets.find(form), most + 1))
+            if len(found) > most:
+                yield from found  # it does not matter where
+            elif not before:
                 found += self._beginnings(form, is_cut=is_cut)
             if found:
                 spans = [(one.start, one.end) for one in found]

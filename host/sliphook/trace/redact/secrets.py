@@ -1,8 +1,10 @@
 """Pure: finds any of many secrets in a text from which the escapes were taken (see `spelling`).
 
-The time does not depend on how many secrets there are, as long as none is found: of each secret a
+The time hardly depends on how many secrets there are, as long as none is found: of each secret a
 few pieces of four bytes are kept in a set, and a text is first looked at in steps of four bytes.
-Only secrets of which a piece was seen are searched for.
+Only secrets of which a piece was seen are searched for. Of those that are too short for a whole
+step to lie inside, the first four bytes are kept, and a text is looked at in steps from each of
+its first four bytes.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import re
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -36,11 +39,17 @@ _STEP: Final = 4
 _SEARCHED: Final = 2 * _STEP - 1
 """Wherever a secret of so many bytes lies, one whole step of the text is inside of it."""
 
+_FEW: Final = 32
+"""So many short secrets are searched for one by one, which is quicker then."""
+
 _WINDOW: Final = 32 * 1024
 _COMPARED: Final = 64
 
 _ATTEMPTS: Final = 8
 """Places in a secret that are tried for pieces that no other secret has."""
+
+_NUMBER_CHARS: Final = 40
+"""A longer number stands nowhere by chance, and is found inside of a longer one, too."""
 
 _LONG_LINE: Final = re.compile(rf"[^\r\n]{{{LINE},}}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -83,7 +92,9 @@ class Secrets:
     def __init__(self) -> None:
         self._given: set[str] = set()
         self._known: set[bytes] = set()
-        self._seldom: list[Secret] = []  # too short for a step of the text to lie inside
+        self._short: list[Secret] = []  # no whole step of a text lies inside of these
+        self._shortest: list[Secret] = []  # those of them that are shorter than a step
+        self._by_begin: dict[int, list[Secret]] = {}
         self._by_step: dict[int, list[Secret]] = {}
         self._steps: set[int] = set()
         self._heads: list[bytes] = []
@@ -112,7 +123,7 @@ class Secrets:
     def find(self, text: bytes) -> Iterator[Found]:
         """Every secret in the text, in no order; they may overlap."""
         windows = range(0, len(text), _WINDOW)
-        for secret in self._seldom:
+        for secret in self._short_ones(text):
             yield from _occurrences(secret, text, windows)
         nearby: dict[Secret, list[int]] = {}
         view = memoryview(text)
@@ -126,6 +137,19 @@ class Secrets:
         for secret, places in nearby.items():
             yield from _occurrences(secret, text, places)
 
+    def _short_ones(self, text: bytes) -> Iterable[Secret]:
+        """The short secrets that may be in the text."""
+        if len(self._short) <= _FEW:
+            return self._short
+        view = memoryview(text)
+        begun: set[int] = set()
+        for at in range(0, len(text), _WINDOW):
+            for first in range(at, at + _STEP):
+                window = view[first : first + _WINDOW]
+                steps = window[: len(window) // _STEP * _STEP].cast("I")
+                begun |= self._by_begin.keys() & steps
+        return [*self._shortest, *(one for step in begun for one in self._by_begin[step])]
+
     def beginning_before(self, text: bytes, end: int) -> Found | None:
         """The beginning of a secret that the text ends with at `end`, where it was cut."""
         for start in range(max(0, end - HEAD + 1), end - SHORT + 1):
@@ -137,7 +161,7 @@ class Secrets:
         return None
 
     def _add_forms(self, secret: str) -> None:
-        number = _NUMBER.fullmatch(secret) is not None
+        number = len(secret) <= _NUMBER_CHARS and _NUMBER.fullmatch(secret) is not None
         begins_escaped, ends_escaped = secret[0] in '\b\f\n\r\t\\"/', secret[-1] == "\\"
         for text in _forms(secret):
             # what is left of `a\\\\` is too common to be hidden wherever it stands
@@ -164,7 +188,11 @@ class Secrets:
             self._heads.append(head)
             self._first_bytes.add(head[:SHORT])
         if len(head) < _SEARCHED:
-            self._seldom.append(secret)
+            self._short.append(secret)
+            if len(head) < _STEP:
+                self._shortest.append(secret)
+            else:
+                self._by_begin.setdefault(_number(head, 0), []).append(secret)
             return
         for step in set(self._rare_steps(head)):
             self._by_step.setdefault(step, []).append(secret)
@@ -186,17 +214,33 @@ class Secrets:
 
 def _occurrences(secret: Secret, text: bytes, windows: Iterable[int]) -> Iterator[Found]:
     """Each place of the secret that lies in one of these windows, or across its bounds."""
+    is_number = secret.number or secret.bare
     head = secret.text[:HEAD]
     at = 0
     for window in windows:
-        at = max(at, window - HEAD)
-        while (at_head := text.find(head, at, window + _WINDOW + HEAD)) >= 0:
-            at = end = _end(secret.text, text, at_head)
+        at, end = max(at, window - HEAD), window + _WINDOW + HEAD
+        if is_number:
+            for found in _alone(head).finditer(text, at, end):
+                yield Found(found.start(), at := found.end(), secret)
+            continue
+        while (at_head := text.find(head, at, end)) >= 0:
+            at = behind = _end(secret.text, text, at_head)
             if secret.whole:
-                yield Found(at_head + 1, end - 1, secret)
-                at = end - 1  # its closing quote may open another string
-            elif not (secret.number or secret.bare) or not _is_inside_number(text, at_head, end):
-                yield Found(at_head, end, secret)
+                yield Found(at_head + 1, behind - 1, secret)
+                at = behind - 1  # its closing quote may open another string
+            else:
+                yield Found(at_head, behind, secret)
+
+
+@lru_cache(maxsize=1_024)
+def _alone(number: bytes) -> re.Pattern[bytes]:
+    """Finds a number where its digits do not go on, as they would be there by chance.
+
+    Not in Python: a text may be full of them.
+    """
+    # begins with the number, which `re` finds quickly
+    literal = re.escape(number)
+    return re.compile(rb"%b(?<![0-9]%b)(?<![0-9]\.%b)(?!\.?[0-9])" % ((literal,) * 3))
 
 
 def _end(secret: bytes, text: bytes, start: int) -> int:
@@ -214,17 +258,6 @@ def _end(secret: bytes, text: bytes, start: int) -> int:
 def _shared(one: bytes, other: bytes) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _is_inside_number(text: bytes, start: int, end: int) -> bool:
-    """Whether the digits go on before or behind: then they are there by chance."""
-    before, behind = text[max(0, start - 2) : start], text[end : end + 2]
-    return (
-        before[-1:].isdigit()
-        or (before[-1:] == b"." and before[:-1].isdigit())
-        or behind[:1].isdigit()
-        or (behind[:1] == b"." and behind[1:].isdigit())
-    )
 
 
 def _forms(secret: str) -> set[bytes]:

@@ -301,12 +301,31 @@ A pair `[from, to]` among messages keeps those of the payload, counted from 0, w
 """
 
 
+_LONGEST_NAME: Final = 100
+"""A longer one is no misspelling of a known name, and slow to compare."""
+_MOST_NAMES: Final = 512
+"""So many are looked at: models misspell tools, of which plugins offer any number."""
+_COMPARED: Final = 16
+"""So many are compared closely: 0.5 ms for two of the longest names."""
+
+
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
     """The known name that is most likely meant by `name`, or None."""
     import difflib  # imported here, since it would slow every plugin's start
 
-    if len(name) > 100:  # no misspelling of a known name, and slow to compare
+    if len(name) > _LONGEST_NAME:
         return None
-    folded = {k.lower().replace("-", "_"): k for k in known}
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
+    given = name.lower().replace("-", "_")
+    folded = {k[:_LONGEST_NAME].lower().replace("-", "_"): k for k in known[:_MOST_NAMES]}
+    likely = list(folded)
+    if len(likely) > _COMPARED:
+        matcher = difflib.SequenceMatcher(b=given)
+
+        def letters_in_common(other: str) -> float:
+            matcher.set_seq1(other)
+            return matcher.quick_ratio()
+
+        # `sorted` keeps the order of equals, as `get_close_matches` does
+        likely = sorted(likely, key=letters_in_common, reverse=True)[:_COMPARED]
+    close = difflib.get_close_matches(given, likely, n=1, cutoff=0.6)
     return folded[close[0]] if close else None

@@ -44,10 +44,15 @@ def split_at_quotes(text: bytes) -> list[bytes]:
     Args:
         text: does not end inside an escape.
     """
+    return with_quotes_of_strings(text).split(b'"')
+
+
+def with_quotes_of_strings(text: bytes) -> bytes:
+    """The text with no quotes but those at the ends of strings: of the others see `_HIDDEN`."""
     if b"\\" in text:
         # pairs of backslashes first: the quote in `\\"` ends a string, the one in `\"` does not
         text = text.replace(rb"\\", _BACKSLASH).replace(rb"\"", _QUOTE)
-    return text.split(b'"')
+    return text
 
 
 def doubled_name(outside: bytes, strings: list[bytes]) -> Optional[DoubledName]:
