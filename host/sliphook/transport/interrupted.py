@@ -101,11 +101,12 @@ class Interrupts:
         """Write what is urgent and then what waits, as much as the pipe takes now."""
         items, self.urgent = self.urgent, []
         self._deadlines.add(self._timer, 0.0)
-        if self._writer.write_whole(items):
-            if self._recorder is not None:
-                self._recorder.put_off(items)
+        done = self._writer.write_first(items)
+        if done and self._recorder is not None:
+            self._recorder.put_off(items[:done])
+        if done == len(items) > 0:
             return
-        for item in items:
+        for item in items[done:]:
             self._queue(item)
         self._writer.flush()
 

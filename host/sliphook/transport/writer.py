@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from select import PIPE_BUF
 from typing import Protocol
 
@@ -114,11 +115,23 @@ class PipeWriter:
         except OSError:
             return 0  # full, broken or closed: `flush` finds out which
 
-    def write_whole(self, items: list[Item]) -> bool:
-        """Write all of `items` in one piece, to note nothing for each; False if nothing was."""
-        data = b"".join([item.frame for item in items])
-        # the system takes so much whole or not at all
-        return len(data) <= PIPE_BUF and self.write(data) == len(data) > 0
+    def write_first(self, items: list[Item]) -> int:
+        """Write the first of `items`, to note nothing for each; returns how many have left whole.
+
+        The system takes `PIPE_BUF` bytes whole or not at all.
+        """
+        done = 0
+        while True:
+            frames: list[bytes] = []
+            left = PIPE_BUF
+            for item in islice(items, done, None):
+                left -= item.size
+                if left < 0:
+                    break
+                frames.append(item.frame)
+            if not frames or not self.write(b"".join(frames)):
+                return done
+            done += len(frames)
 
     def wrote(self, item: Item, count: int) -> None:
         """So many bytes of `item` have been written by `write`; the rest is the task's."""

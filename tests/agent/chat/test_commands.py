@@ -15,6 +15,8 @@ DEPLOYS = FakePlugin(
         "deploys": lambda arguments: {"text": f"deployed: {arguments or 'nothing'}"},
         "paint": {"text": "a\x1b[31mred\nline"},
         "flood": {"text": "\n" * 500_000},
+        "wide": {"text": ("x" * 2_000 + "\x07\n") * 200},
+        "long": {"text": "\x07" * 150_000 + "\n"},
         "crash": CRASHES,
     },
 )
@@ -34,13 +36,16 @@ async def typed(text: str) -> str | None:
         ("  /deploys  ", "deployed: nothing"),
         ("/paint", "a\\x1b[31mred\nline"),
         ("/flood", "\n" * 500 + "… and 499,500 more lines"),
+        ("/wide", ("x" * 1_999 + "…\n") * 49 + "x" * 1_902 + "\n… and 150 more lines"),
+        ("/long", "\\x07" * 499 + "…\n…"),
         ("/plugins", "deploys  ready"),
         (
             "/help",
             "/help     these commands\n/plugins  the plugins, and how they are\n"
             "/model    the models, and which one answers; /model NAME takes another\n"
             "/crash    (deploys)\n/deploys  (deploys)"
-            "\n/flood    (deploys)\n/paint    (deploys)",
+            "\n/flood    (deploys)\n/long     (deploys)\n/paint    (deploys)"
+            "\n/wide     (deploys)",
         ),
         ("tell me of /deploys", None),
         ("/etc/hosts is broken", None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import Finish, Model, ModelError, TextDelta, ToolCall, read_call
 from sliphook.agent.models.bounded.written import Halves, decode
 from sliphook.agent.models.openai import OpenAIModel
+from sliphook_sdk.protocol import Message, ToolCallRequest
 from tests.agent.loopback import DONE, Answer, LoopbackServer
 
 from .asking import HELLO
@@ -108,6 +111,27 @@ async def test_halves_in_a_tool_call(parts: list[str], value: str) -> None:
     assert await pieces_of(OpenAIModel, sent) == [call]
     sent = ANTHROPIC_CALL + b"".join(map(anthropic_call, parts)) + ANTHROPIC_END
     assert await pieces_of(AnthropicModel, sent) == [call]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "end"), [(OpenAIModel, OPENAI_END), (AnthropicModel, ANTHROPIC_END)]
+)
+async def test_halves_in_the_conversation_are_sent_as_unknown_characters(
+    model_type: type[OpenAIModel | AnthropicModel], end: bytes
+) -> None:
+    call = ToolCallRequest(call_id="a", name="f", arguments={"a": "\ude00!"})
+    conversation = [
+        Message(role="user", content="half a \ud83d"),
+        Message(role="assistant", content=None, tool_calls=[call]),
+        Message(role="tool", content="\udcff", call_id="a"),
+    ]
+    with LoopbackServer(Answer([end])) as server:
+        model: Model = model_type("m-1", base_url=server.base_url)
+        async with model.stream(conversation, []) as stream:
+            assert [type(piece) async for piece in stream] == [Finish]
+        await model.aclose()
+    sent = json.dumps(server.requests[0].body["messages"], ensure_ascii=False)
+    assert [text in sent for text in ("half a \ufffd", "\ufffd!", '"\ufffd"')] == [True] * 3
 
 
 async def test_what_is_broken_in_another_way_stays_an_error() -> None:

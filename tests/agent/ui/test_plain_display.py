@@ -92,6 +92,23 @@ def test_children_are_told_apart_line_by_line(streams: Streams) -> None:
     ]
 
 
+def test_of_a_child_s_text_as_much_is_kept_as_is_shown(streams: Streams) -> None:
+    child = streams.display.child(1, "look")
+    for _ in range(1_000):
+        child.text("ab")
+    child.text("\nc\n" + "\n" * 4_000 + "d")
+    child.text_end()
+    assert streams.err[:3] == [
+        "child 1: look",
+        f"child 1: {'ab' * 99}a…",
+        "child 1: c",
+    ]
+    assert streams.err[3:] == ["child 1: "] * 98 + [
+        "child 1: … and 3,902 more lines",
+        "child 1: d",
+    ]
+
+
 def test_progress_does_not_tear_the_text(streams: Streams) -> None:
     streams.display.progress("far: 10%")
     streams.display.text("it is ")

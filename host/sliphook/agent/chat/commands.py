@@ -41,6 +41,8 @@ ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins", "model
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
 _MAX_LINES: Final = 500
+_MAX_CHARS: Final = 100_000
+"""To quote so many takes 10 ms."""
 """The longest reply of a plugin: it is meant for a screen, not for a file."""
 
 
@@ -104,11 +106,17 @@ async def run_slash(
 
 def _harmless(text: str) -> str:
     """A plugin's text without control characters, and cut so that it cannot fill the terminal."""
+    whole = text.removesuffix("\n")
+    seen = whole[:_MAX_CHARS]
     # line by line: `quote` would escape the line breaks of the whole
-    lines = text.splitlines()
-    more = len(lines) - _MAX_LINES
-    shown = [quote(line, _LINE_CHARS) for line in lines[:_MAX_LINES]]
-    return "\n".join([*shown, f"… and {more:,} more lines"] if more > 0 else shown)
+    lines = seen.split("\n", _MAX_LINES)[:_MAX_LINES]
+    shown = [quote(line.removesuffix("\r"), _LINE_CHARS) for line in lines]
+    more = whole.count("\n") + 1 - len(lines)
+    if more:
+        shown.append(f"… and {more:,} more lines")
+    elif len(seen) < len(whole):
+        shown.append("…")
+    return "\n".join(shown)
 
 
 def help_text(host: PluginHost, own: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Final, Literal
 
 import msgspec
@@ -68,20 +69,21 @@ class ReplyDisplay(LineDisplay):
     def __init__(self) -> None:
         """Begin empty."""
         self._kept: list[str] = []
-        self._text = ""
+        # not a text, which would be copied for each of a million pieces
+        self._text = io.StringIO()
 
     def text(self, delta: str) -> None:
         """See `Display`."""
-        self._text += delta
+        self._text.write(delta)
 
     def text_end(self) -> None:
         """See `Display`."""
-        self._kept.append(self._text.strip())
-        self._text = ""
+        self._kept.append(self._text.getvalue().strip())
+        self._text = io.StringIO()
 
     def text_abandoned(self) -> None:
         """See `Display`."""
-        self._text = ""
+        self._text = io.StringIO()
 
     def tool_ended(
         self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None

@@ -13,6 +13,7 @@ import trio
 from httpx_sse import ServerSentEvent
 
 from sliphook.quoting import quote
+from sliphook.wire import envelope
 
 from .address import SetBy, is_loopback, without_login
 from .base import ModelError, Piece, TextDelta, in_pieces
@@ -268,13 +269,16 @@ class ModelServer:
 async def _encoded(body: dict[str, Any]) -> bytes:
     """The body of a request, made in steps: a conversation may have megabytes.
 
+    Half a character, as of a text that was cut, is U+FFFD in it: no server takes one.
+
     Raises:
-        ModelError: it is longer than any model reads. The conversation's fault.
+        ModelError: it is longer than any model reads, or cannot be written. The conversation's
+            fault.
     """
     messages: list[msgspec.Raw] = []
     length = 0
     for message in body["messages"]:
-        messages.append(msgspec.Raw(msgspec.json.encode(message)))
+        messages.append(msgspec.Raw(_written(message)))
         length += len(bytes(messages[-1]))
         if length > MAX_REQUEST_BYTES:
             raise ModelError(
@@ -283,7 +287,14 @@ async def _encoded(body: dict[str, Any]) -> bytes:
                 " reads; begin a new one",
             )
         await trio.lowlevel.checkpoint()
-    return msgspec.json.encode(body | {"messages": messages})
+    return _written(body | {"messages": messages})
+
+
+def _written(part: Any) -> bytes:
+    try:
+        return envelope.encode(part)
+    except TypeError as error:
+        raise ModelError("refused", f"the conversation cannot be sent: {error}") from None
 
 
 async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncGenerator[Piece]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from sliphook.schemas import tool_for
+from sliphook.wire import envelope
 from sliphook_sdk.protocol import Message, ModelTool, Part, ToolCallRequest, Usage
 
 from .base import token_count
@@ -238,7 +239,7 @@ def _wire_tool(tool: ModelTool) -> dict[str, Any]:
 
 
 def _wire_call(call: ToolCallRequest, echoed: EchoedFields) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.arguments).decode()
+    arguments = envelope.encode(call.arguments).decode()
     wire = {
         "id": call.call_id,
         "type": "function",

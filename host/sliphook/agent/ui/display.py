@@ -19,6 +19,9 @@ MAX_NOTICE_CHARS = 600
 TOLD_TO_STOP = "told to stop"
 """The status of a tool call that was interrupted and may still run."""
 
+_MAX_LINES = 100
+"""Lines of one piece of a child's text; a model may write thousands of empty ones."""
+
 _NOTICES = frozenset(get_args(AlertLevel))
 
 
@@ -222,10 +225,15 @@ class ChildDisplay(LineDisplay):
         self._text = ""
 
     def text(self, delta: str) -> None:
-        """See `Display`. Only whole lines are shown."""
-        *lines, self._text = (self._text + delta).split("\n")
+        """See `Display`. Only whole lines are shown, and no more of each than is kept."""
+        *lines, rest = delta.split("\n", _MAX_LINES)
         for line in lines:
-            self._show(self._name, line)
+            self._show(self._name, self._text + line)
+            self._text = ""
+        if more := rest.count("\n"):
+            self._show(self._name, f"… and {more:,} more lines")
+            rest = rest.rpartition("\n")[2]
+        self._text += rest[: MAX_SHOWN_CHARS + 1 - len(self._text)]
 
     def text_end(self) -> None:
         """See `Display`."""
