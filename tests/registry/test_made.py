@@ -43,6 +43,31 @@ def test_relative_words_are_those_of_the_folder(tmp_path: Path) -> None:
     assert list(made.files) == [f"{tmp_path}/serve"]
 
 
+def test_words_that_name_a_file_there_are_those_of_the_folder(tmp_path: Path) -> None:
+    """The server does not run there. A word alone may be anything, although a folder has its name."""
+    program(tmp_path / "serve")
+    for name in ("packages/mcp", "server"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "main.py").touch()
+    words = ["./serve", "run", "--directory", "packages/mcp", "main.py", "server", "a/b", "x.py"]
+    words += ["/tmp/", "x" * 300 + ".py"]
+    made = made_of_server(words, tmp_path)
+    assert made.words[3:] == [
+        f"{tmp_path}/packages/mcp",
+        f"{tmp_path}/main.py",
+        "server",
+        "a/b",
+        "x.py",
+        "/tmp/",
+        "x" * 300 + ".py",
+    ]
+
+
+def test_a_word_that_is_too_long_for_a_file_is_no_script(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "pass;" * 100]
+    assert made_of_server(words, tmp_path).words == words
+
+
 def test_the_script_of_an_interpreter_is_approved_too(tmp_path: Path) -> None:
     (tmp_path / "serve.py").touch()
     made = made_of_server([sys.executable, "-u", "serve.py", "data.db"], tmp_path)

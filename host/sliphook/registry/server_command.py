@@ -61,8 +61,8 @@ def variables_of(made: Made) -> tuple[str, ...]:
 def _made_of_command(given: Sequence[str], folder: Path) -> Made:
     """Its executable and its script are approved.
 
-    A server runs in its own data folder, so `.`, `./X` and `../X` are made absolute, and so is the
-    script of an interpreter.
+    A server runs in its own data folder, so `.`, `./X` and `../X` are made absolute, and so are the
+    script of an interpreter and what names a file in the folder.
     """
     own = _own_variables(given)
     words = given[len(own) :]
@@ -76,10 +76,10 @@ def _made_of_command(given: Sequence[str], folder: Path) -> Made:
     files = [program]
     if _INTERPRETER.fullmatch(program.name):
         for at, word in enumerate(arguments):
-            script = folder / word
-            if not word.startswith("-") and script.is_file():
-                arguments[at] = str(script)
-                files.append(script)
+            script = os.path.join(folder, word)
+            if not word.startswith("-") and os.path.isfile(script):
+                arguments[at] = script
+                files.append(Path(script))
                 break
     return Made(kind="mcp", words=[*own, str(program), *arguments], files=approve(files))
 
@@ -132,6 +132,7 @@ def _program(word: str, folder: Path) -> str:
 
 
 def _absolute(word: str, folder: Path) -> str:
-    if word in (".", "..") or word.startswith(("./", "../")):
-        return os.path.abspath(folder / word)
-    return word
+    path = os.path.join(folder, word)
+    is_relative = word in (".", "..") or word.startswith(("./", "../"))
+    names_a_file = os.path.exists(path) if "/" in word else "." in word and os.path.isfile(path)
+    return os.path.abspath(path) if is_relative or (names_a_file and path != word) else word

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sliphook.adapters.mcp.configs import FoundServer, looks_secret, servers_in
@@ -79,6 +81,8 @@ def test_codex() -> None:
         ('{"cwd": "/x", "command": "y"}', "its cwd cannot be kept; write a script that does that"),
         ('{"url": "https://x/", "headers": {"X-Key": "1"}}', "its header X-Key cannot be sent"),
         ('{"url": "https://${HOST}/"}', "its url has a variable in it"),
+        ('{"url": "https://x.example/mcp", "headersHelper": "x"}', "its headersHelper cannot be run"),
+        ('{"command": "x", "env": {"MY-NAME": "1"}}', "its variable MY-NAME cannot be set"),
         ('{"args": ["x"]}', "it has no command and no url"),
         ("7", "it has no command and no url"),
     ],
@@ -91,7 +95,7 @@ def test_what_cannot_be_installed_is_said(entry: str, why: str) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", "7", '{"mcpServers": []}'])
 def test_a_file_without_servers(text: str) -> None:
-    with pytest.raises(ValueError, match=r"it (cannot be read|has neither)"):
+    with pytest.raises(ValueError, match=r"it (cannot be read|names no server)"):
         read(text)
 
 
@@ -99,4 +103,55 @@ def test_secrets_are_known_by_name_or_by_look() -> None:
     assert looks_secret("GITHUB_TOKEN", "x")
     assert looks_secret("PLACE", "sk-1234")
     assert looks_secret("PLACE", "0123456789abcdef0123456789abcdef")
+    assert looks_secret("PLACE", "eyJhbGciOiJIUzI1NiJ9.e30.x")
     assert not looks_secret("LOG_LEVEL", "debug")
+    assert not looks_secret("PYTHONPATH", "/home/ada/work2/tools/vex-rag/servers")
+    assert not looks_secret("PLACE", "a-word-that-is-long-and-has-no-digit")
+    assert not looks_secret("MAX_TOKENS", "4096")
+    assert not looks_secret("ENABLE_AUTH", "true")
+
+
+@pytest.mark.parametrize(
+    ("words", "behind"),
+    [
+        (["--access-token", "sbp_0123456789abcdef"], "--access-token"),
+        (["--token=0123-4567-89ab"], "--token"),
+        (["--user", "ada", "0123456789abcdef0123456789abcdef"], "ada"),
+        (["mcp-remote", "https://x.example/mcp?apiKey=tvly-dev-0123"], "apiKey"),
+        (["--header", "Authorization: Bearer abcd-0123-efgh"], "Bearer"),
+    ],
+)
+def test_a_secret_in_a_command_is_not_recorded(words: list[str], behind: str) -> None:
+    entry = {"command": "npx", "args": words}
+    (found,) = read(json.dumps({"mcpServers": {"x": entry}}))
+    assert found.words == ()
+    assert (found.why_not or "").startswith(f"a secret stands behind {behind} in its command")
+
+
+def test_a_secret_in_an_address_is_not_recorded() -> None:
+    (found,) = read('{"mcpServers": {"x": {"url": "https://x.example/?key=sk-0123"}}}')
+    assert (found.why_not or "").startswith("a secret stands behind key in its url")
+
+
+def test_what_is_no_secret_is_taken() -> None:
+    words = ["-y", "@scope/mcp-server-of-a-long-name-v2@1.2.3", "--max-tokens", "4096"]
+    words += ["--token-file", "/run/secrets/token1", "--key", "name", "--api-key", "${HOME}/key123456789"]
+    (found,) = read(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}}))
+    assert found.words == ("npx", *words[:-1], "/home/ada/key123456789")
+
+
+def test_values_are_texts_as_json_has_them() -> None:
+    entry = {"command": "x", "args": [1, True], "env": {"A": 5, "B": False, "C": None}}
+    (found,) = read(json.dumps({"mcpServers": {"x": entry}}))
+    assert found.words == ("A=5", "B=false", "x", "1", "true")
+
+
+@pytest.mark.parametrize(("given", "taken"), [("90", 90), ("7200", 600), ("0", None), ("true", None)])
+def test_a_time_is_at_most_what_a_call_may_take(given: str, taken: float | None) -> None:
+    (found,) = read(f'[mcp_servers.x]\ncommand = "x"\ntool_timeout_sec = {given}', is_toml=True)
+    assert found.timeout_s == taken
+
+
+def test_a_plugin_of_claude_code_names_its_servers_at_once() -> None:
+    text = '\ufeff{"x": {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/server.js"]}, "y": 7}'
+    assert read(text) == [FoundServer("x", ("node", "/srv/shop/server.js"))]

@@ -1,8 +1,10 @@
 """Pure: the MCP servers in the settings of other agents.
 
 `mcpServers` of Claude Code and Cursor, `servers` of VS Code (JSON with comments), and
-`[mcp_servers.NAME]` of Codex (TOML). A value that looks like a secret, or that the file takes from
-elsewhere, becomes a variable that the user has to grant: it is never recorded.
+`[mcp_servers.NAME]` of Codex (TOML); a plugin of Claude Code may name its servers without
+`mcpServers`. The value of a variable that looks like a secret, or that the file takes from
+elsewhere, is never recorded: the user has to grant the variable. A server with a secret in its
+command is left out.
 """
 
 from __future__ import annotations
@@ -10,19 +12,29 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from sliphook_sdk.protocol import why_no_plugin_name
+from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 
 MOST_SERVERS: Final = 100
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _TAKEN: Final = re.compile(r"\$\{(?:env:)?([^}]*)\}")
 _BEARER: Final = re.compile(r"Bearer \$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME: Final = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_NO_SECRET: Final = re.compile(r"true|false|yes|no|on|off|none|\d{0,6}", re.IGNORECASE)
+"""What stands behind such a name, too: MAX_TOKENS, ENABLE_AUTH."""
 _SECRET_VALUE: Final = re.compile(
-    r"(sk-|gh[opsu]_|github_pat_|xox|glpat-|AKIA|ya29\.).*|[A-Za-z0-9_+/=-]{32,}"
+    r"(sk-|gh[opsu]_|github_pat_|xox|glpat-|AKIA|ya29\.|sbp_|tvly-|nvapi-|hf_|eyJ).+"
+    r"|(?=\D*\d)[A-Za-z0-9_+=-]{32,}"
 )
+_PIECE: Final = re.compile(r"[^\s=&?:;,\"']+")
+"""What a command is cut into: options, their values, the parts of an address."""
+_SECRET_OPTION: Final = re.compile(r"(key|token|secret|passw\w*|bearer)$", re.IGNORECASE)
+_SECRET_PIECE: Final = re.compile(r"(?=\D*\d)[^/.~$-].{11,}")
+_FOLDERS: Final = ("workspaceRoot", "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT")
 
 
 class FoundServer(NamedTuple):
@@ -61,13 +73,14 @@ def servers_in(
     Raises:
         ValueError: it cannot be read, or has no servers. str() is one line.
     """
+    text = text.removeprefix("\ufeff")
     try:
         whole: Any = tomllib.loads(text) if is_toml else json.loads(_plain(text))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it cannot be read: {error}") from None
-    found = dict(_entries(whole, folder))
+    found = dict(_entries(whole, folder)) or ({} if is_toml else _at_once(whole))
     if not found:
-        raise ValueError("it has neither mcpServers, servers nor mcp_servers")
+        raise ValueError("it names no server in mcpServers, servers or mcp_servers")
     return [
         _found(name, entry, {**environ, "workspaceFolder": folder})
         for name, entry in list(found.items())[:MOST_SERVERS]
@@ -84,6 +97,11 @@ def _entries(whole: Any, folder: str) -> Iterator[tuple[str, Any]]:
     for table in (whole, project, _table(whole).get("mcp")):
         for key in ("mcpServers", "servers", "mcp_servers"):
             yield from _table(_table(table).get(key)).items()
+
+
+def _at_once(whole: Any) -> dict[str, Any]:
+    found = _table(whole).items()
+    return {name: one for name, one in found if {"command", "url"} & _table(one).keys()}
 
 
 def _table(value: Any) -> dict[str, Any]:
@@ -103,10 +121,13 @@ def _found(given: str, entry: Any, environ: Mapping[str, str]) -> FoundServer:
             words, variables = _command(server, environ)
     except _Unfit as error:
         return FoundServer(name, why_not=str(error))
-    seconds = server.get("tool_timeout_sec")
-    return FoundServer(
-        name, words, variables, seconds if isinstance(seconds, int | float) else None
-    )
+    return FoundServer(name, words, variables, _timeout_s(server.get("tool_timeout_sec")))
+
+
+def _timeout_s(given: Any) -> float | None:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        return None
+    return min(given, MAX_TIMEOUT_S)
 
 
 def _check(server: dict[str, Any]) -> None:
@@ -114,6 +135,8 @@ def _check(server: dict[str, Any]) -> None:
         raise _Unfit("it is disabled there")
     if server.get("type") == "sse" or server.get("transport") == "sse":
         raise _Unfit("it speaks the old SSE; here servers elsewhere speak streamable HTTP")
+    if server.get("headersHelper"):
+        raise _Unfit("its headersHelper cannot be run")
     for key in ("cwd", "envFile"):
         if server.get(key):
             raise _Unfit(f"its {key} cannot be kept; write a script that does that, and install it")
@@ -122,6 +145,7 @@ def _check(server: dict[str, Any]) -> None:
 def _elsewhere(address: str, server: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if _TAKEN.search(address):
         raise _Unfit("its url has a variable in it")
+    _refuse_secrets([address], "url")
     headers = {**_table(server.get("headers")), **_table(server.get("http_headers"))}
     variable = server.get("bearer_token_env_var")
     for header, value in headers.items():
@@ -145,13 +169,17 @@ def _command(
     arguments: Any = server.get("args", [])
     if not isinstance(server.get("command"), str) or not isinstance(arguments, list):
         raise _Unfit("it has no command and no url")
-    words = [server["command"], *map(str, cast("list[object]", arguments))]
+    words = [server["command"], *map(_text, cast("list[object]", arguments))]
+    _refuse_secrets(words, "command")
     own: list[str] = []
     variables = [str(name) for name in cast("list[object]", server.get("env_vars") or [])]
-    for name, value in _table(server.get("env")).items():
-        if _TAKEN.search(str(value)) or looks_secret(name, str(value)):
+    for name, given in _table(server.get("env")).items():
+        if not _VARIABLE.fullmatch(name):
+            raise _Unfit(f"its variable {name} cannot be set: that is no name of one")
+        value = _text(given)
+        if _TAKEN.search(value) or looks_secret(name, value):
             variables.append(name)
-        else:
+        elif given is not None:
             own.append(f"{name}={value}")
     said = [_TAKEN.sub(lambda one: _value(one[1], environ), word) for word in words]
     return (*own, *said), tuple(dict.fromkeys(variables))
@@ -160,13 +188,31 @@ def _command(
 def _value(name: str, environ: Mapping[str, str]) -> str:
     """What stands for `${NAME}` or `${NAME:-DEFAULT}` in a command."""
     name, has_default, default = name.partition(":-")
-    name = {"userHome": "HOME", "workspaceRoot": "workspaceFolder"}.get(name, name)
+    name = "HOME" if name == "userHome" else "workspaceFolder" if name in _FOLDERS else name
     value = environ.get(name, default if has_default else None)
     if value is None or looks_secret(name, value):
         raise _Unfit(f"its command needs ${{{name}}}, which is not there or a secret")
     return value
 
 
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _refuse_secrets(words: Iterable[str], where: str) -> None:
+    before = "the beginning"
+    for piece in _PIECE.findall(" ".join(words)):
+        is_told = _SECRET_OPTION.search(before) and _SECRET_PIECE.fullmatch(piece)
+        if is_told or _SECRET_VALUE.fullmatch(piece):
+            raise _Unfit(
+                f"a secret stands behind {before[:40]} in its {where}, and would be recorded; if"
+                " the server takes a variable for it, run: sliphook install --mcp NAME"
+                " --env VARIABLE -- COMMAND"
+            )
+        before = piece
+
+
 def looks_secret(name: str, value: str) -> bool:
     """Whether a variable's value should not be recorded."""
-    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.fullmatch(value))
+    is_told = _SECRET_NAME.search(name) and not _NO_SECRET.fullmatch(value)
+    return bool(is_told or _SECRET_VALUE.fullmatch(value))
