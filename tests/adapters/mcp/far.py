@@ -152,6 +152,9 @@ class _Handler(BaseHTTPRequestHandler):
     def packed(self, id_: Any) -> None:
         self._answer({"id": id_, "result": RESULT}, packed=True)
 
+    def refuses(self, id_: Any) -> None:
+        self.send_error(401)  # a page for people
+
     def redirects(self, id_: Any) -> None:
         self.send_response(307)
         self.send_header("Location", self.far.elsewhere)

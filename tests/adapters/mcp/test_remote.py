@@ -77,6 +77,13 @@ async def test_what_never_ends_is_left_with_its_call(way: str, tmp_path: Path) -
             assert host.plugins[0].restarts == 0
 
 
+async def test_a_status_that_is_an_error_is_told(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S), far_server() as far:
+        assert await said(far, ["refuses"], tmp_path) == [
+            "the MCP server far: it answered with HTTP 401 (Unauthorized)"
+        ]
+
+
 async def test_a_token_does_not_go_elsewhere(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), far_server() as far, far_server() as other:
         far.elsewhere = other.address

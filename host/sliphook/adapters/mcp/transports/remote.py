@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -34,6 +35,9 @@ _GOODBYE_S: Final = 0.5
 _REOPEN_S: Final = 1.0
 """The least time from one opened stream to the next, whatever the server wishes."""
 _LINES_PER_MESSAGE: Final = 4
+_ERRORS: Final = HTTPStatus.BAD_REQUEST
+"""From this status on. That a session is not found, the SDK tells."""
+_JSON_RPC: Final = b'"jsonrpc"'
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -107,7 +111,10 @@ class _Bounded(httpx2.AsyncBaseTransport):
             return _failed(f"it did not answer within {within_s:g} s")
         except (_TooMuch, httpx2.TransportError) as exc:
             return _failed(in_a_line(exc))
-        return httpx2.Response(response.status_code, headers=response.headers, content=body)
+        status = response.status_code
+        if status >= _ERRORS and status != HTTPStatus.NOT_FOUND and _JSON_RPC not in body:
+            return _failed(f"it answered with HTTP {status} ({response.reason_phrase})", status)
+        return httpx2.Response(status, headers=response.headers, content=body)
 
     async def _wait_to_open(self) -> None:
         wait_s = self._opens_s - anyio.current_time()
@@ -183,6 +190,6 @@ async def _whole(response: httpx2.Response) -> bytes:
     return whole_characters(bytes(body))
 
 
-def _failed(why: str) -> httpx2.Response:
+def _failed(why: str, status: int = HTTPStatus.BAD_GATEWAY) -> httpx2.Response:
     error = {"code": INTERNAL_ERROR, "message": why}
-    return httpx2.Response(502, json={"jsonrpc": "2.0", "id": None, "error": error})
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
