@@ -81,7 +81,10 @@ def test_codex() -> None:
         ('{"cwd": "/x", "command": "y"}', "its cwd cannot be kept; write a script that does that"),
         ('{"url": "https://x/", "headers": {"X-Key": "1"}}', "its header X-Key cannot be sent"),
         ('{"url": "https://${HOST}/"}', "its url has a variable in it"),
-        ('{"url": "https://x.example/mcp", "headersHelper": "x"}', "its headersHelper cannot be run"),
+        (
+            '{"url": "https://x.example/mcp", "headersHelper": "x"}',
+            "its headersHelper cannot be run",
+        ),
         ('{"command": "x", "env": {"MY-NAME": "1"}}', "its variable MY-NAME cannot be set"),
         ('{"args": ["x"]}', "it has no command and no url"),
         ("7", "it has no command and no url"),
@@ -135,7 +138,14 @@ def test_a_secret_in_an_address_is_not_recorded() -> None:
 
 def test_what_is_no_secret_is_taken() -> None:
     words = ["-y", "@scope/mcp-server-of-a-long-name-v2@1.2.3", "--max-tokens", "4096"]
-    words += ["--token-file", "/run/secrets/token1", "--key", "name", "--api-key", "${HOME}/key123456789"]
+    words += [
+        "--token-file",
+        "/run/secrets/token1",
+        "--key",
+        "name",
+        "--api-key",
+        "${HOME}/key123456789",
+    ]
     (found,) = read(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}}))
     assert found.words == ("npx", *words[:-1], "/home/ada/key123456789")
 
@@ -146,7 +156,9 @@ def test_values_are_texts_as_json_has_them() -> None:
     assert found.words == ("A=5", "B=false", "x", "1", "true")
 
 
-@pytest.mark.parametrize(("given", "taken"), [("90", 90), ("7200", 600), ("0", None), ("true", None)])
+@pytest.mark.parametrize(
+    ("given", "taken"), [("90", 90), ("7200", 600), ("0", None), ("true", None)]
+)
 def test_a_time_is_at_most_what_a_call_may_take(given: str, taken: float | None) -> None:
     (found,) = read(f'[mcp_servers.x]\ncommand = "x"\ntool_timeout_sec = {given}', is_toml=True)
     assert found.timeout_s == taken

@@ -125,11 +125,14 @@ async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("way", "said"),
     [
+        ("leaves-a-child", "it ended with status 3"),
         ("long", "it sent a message of more than 16 MiB"),
         ("heavy", "it sent a message that is too large: it has more than 100,000 values"),
     ],
 )
-async def test_a_line_without_end_ends_the_server(way: str, said: str, tmp_path: Path) -> None:
+async def test_what_ends_in_a_call_fails_it_with_a_line(
+    way: str, said: str, tmp_path: Path
+) -> None:
     problems: list[str] = []
     with trio.fail_after(WAIT_S):
         outcome = await called(way, tmp_path, on_problem=keeper(problems))

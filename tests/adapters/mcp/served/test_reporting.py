@@ -7,6 +7,7 @@ from typing import Any, cast
 import trio
 import trio.testing
 
+from sliphook.adapters.mcp.serve.rendering import Steps
 from sliphook.adapters.mcp.serve.server import Context, Reporter
 
 
@@ -36,3 +37,18 @@ async def test_the_last_step_is_told_though_the_call_is_over() -> None:
             reporter.end()
             client.reads.set()
     assert client.told == ["one", "three"]
+
+
+def test_the_numbers_grow_from_nothing() -> None:
+    steps = Steps()
+    assert [steps.next(one) for one in (None, None, 0.5)] == [
+        (1.0, None),
+        (2.0, None),
+        (2.0000000000000004, 1.0),
+    ]
+    steps = Steps()
+    assert [steps.next(one) for one in (0.0, 0.25, 0.25)] == [
+        (0.0, 1.0),
+        (0.25, 1.0),
+        (0.25000000000000006, 1.0),
+    ]

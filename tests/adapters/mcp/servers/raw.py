@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from typing import Any
@@ -51,6 +52,9 @@ def answer_to(request_id: str) -> dict[str, Any]:
 def work(call: dict[str, Any]) -> dict[str, Any]:
     """The result of the tool."""
     text = "done"
+    if WAY == "leaves-a-child":  # which holds the pipes
+        subprocess.Popen(["sleep", "600"])
+        os._exit(3)
     if WAY == "dies":
         print("out of paper", file=sys.stderr, flush=True)
         os._exit(3)

@@ -79,7 +79,7 @@ class Steps:
     """The numbers of a call's progress, which must grow, although a plugin's need not."""
 
     def __init__(self) -> None:
-        self._last = 0.0
+        self._last = -math.inf
         self._total: float | None = None
 
     def next(self, fraction: float | None) -> tuple[float, float | None]:
@@ -87,7 +87,7 @@ class Steps:
         if fraction is not None:
             wanted, self._total = fraction, 1.0
         else:
-            wanted = self._last if self._total is not None else self._last + 1.0
+            wanted = self._last if self._total is not None else max(self._last, 0.0) + 1.0
         self._last = max(wanted, math.nextafter(self._last, math.inf))
         return self._last, self._total
 

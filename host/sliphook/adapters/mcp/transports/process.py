@@ -16,6 +16,7 @@ _CLOSED_S: Final = 1.0
 """What a server may take to end when its input is closed; then it gets SIGTERM."""
 _TERM_S: Final = 0.2
 _LOOK_S: Final = 0.01
+_WATCH_S: Final = 0.5
 
 
 class ServerProcess:
@@ -94,6 +95,12 @@ class ServerProcess:
         if self._popen is not None and not self.has_ended:
             self._popen.kill()
             self._popen.wait(_CLOSED_S)
+
+    async def fails(self) -> bool:
+        """Wait until it has ended; whether that was by a fault, and not as a launcher ends."""
+        while not self.has_ended:
+            await asyncio.sleep(_WATCH_S)
+        return self._popen is not None and self._popen.returncode != 0
 
     async def last_status(self) -> str:
         """How it ended, for a line; its output is closed."""

@@ -72,6 +72,10 @@ class LineReader(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
+        self.end()
+
+    def end(self) -> None:
+        """Nothing more is read; what has been read is still passed on."""
         self._has_ended = True
         self._wake()
 

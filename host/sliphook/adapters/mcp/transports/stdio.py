@@ -9,7 +9,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import mcp_types as types
@@ -32,6 +32,9 @@ from .bounds import (
 from .own_calls import OwnCalls
 from .process import ServerProcess
 from .reading import LineReader, LineTooLong
+
+_LAST_WORDS_S: Final = 0.5
+"""How long a server that has ended is still read."""
 
 _In: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Out: TypeAlias = MemoryObjectSendStream[SessionMessage]
@@ -66,6 +69,11 @@ async def _stdio(
             if not is_ending:  # before the session's requests fail, which do not know why
                 lost(why or await server.last_status())
 
+    async def watch() -> None:
+        if await server.fails():  # what it has started may hold its output open
+            await asyncio.sleep(_LAST_WORDS_S)
+            reading.lines.end()
+
     async def write() -> None:
         async with from_session:
             async for sent in from_session:
@@ -77,6 +85,7 @@ async def _stdio(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
         tasks.start_soon(write)
+        tasks.start_soon(watch)
         try:
             yield read_stream, write_stream
         finally:
