@@ -98,8 +98,7 @@ class ServerProcess:
 
     async def fails(self) -> bool:
         """Wait until it has ended; whether that was by a fault, and not as a launcher ends."""
-        while not self.has_ended:
-            await asyncio.sleep(_WATCH_S)
+        await self._ends_within(math.inf, _WATCH_S)
         return self._popen is not None and self._popen.returncode != 0
 
     async def last_status(self) -> str:
@@ -111,12 +110,12 @@ class ServerProcess:
             return f"it was ended by signal {-status}"
         return f"it ended with status {status}"
 
-    async def _ends_within(self, seconds: float) -> bool:
+    async def _ends_within(self, seconds: float, look_s: float = _LOOK_S) -> bool:
         gives_up = time.monotonic() + seconds
         while not self.has_ended:
             if time.monotonic() >= gives_up:
                 return False
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(look_s)
         return True
 
 
