@@ -18,6 +18,8 @@ def main() -> int:
 
         # ignored by who started us, it would hide how our children end, from us and from plugins
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # blocked by who started us, no signal would end us
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
         from sliphook.cli.main import main as command_line
 
         status = command_line()

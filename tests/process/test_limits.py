@@ -16,11 +16,12 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.process.limits import (
     NO_LIMITS,
     Limits,
-    limited,
+    limit_words,
     over,
     said_of_end,
     why_out_of_range,
 )
+from sliphook.process.starter import prepared
 from tests.programs import WAIT_S, Workshop, case_of
 
 READ = "import resource as r; print(r.getrlimit(r.{}))"
@@ -29,7 +30,8 @@ MIB = 1024 * 1024
 
 def limits_inside(limits: Limits, name: str) -> tuple[int, int]:
     """The soft and the hard limit that a program sees."""
-    command = limited([sys.executable, "-S", "-c", READ.format(name)], limits, sys.executable)
+    program = [sys.executable, "-S", "-c", READ.format(name)]
+    command = prepared(program, limit_words(limits), sys.executable)
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=WAIT_S)
     soft, hard = done.stdout.strip("()\n").split(", ")
     return int(soft), int(hard)
@@ -59,13 +61,13 @@ def test_no_limit_is_raised() -> None:
 
 
 def test_a_program_that_cannot_be_executed() -> None:
-    command = limited(["/none"], Limits(cpu_s=5), sys.executable)
+    command = prepared(["/none"], ["cpu_s=5"], sys.executable)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT_S)
     assert (done.returncode, done.stderr) == (127, "/none: No such file or directory\n")
 
 
 def test_without_limits_the_program_is_started_as_it_is() -> None:
-    assert limited(["/opt/guard"], NO_LIMITS, "python") == ["/opt/guard"]
+    assert prepared(["/opt/guard"], limit_words(NO_LIMITS), "python") == ["/opt/guard"]
 
 
 def test_the_upper_limits_replace_the_lower_key_by_key() -> None:

@@ -1,14 +1,8 @@
-"""Pure: how much of the machine one process of a plugin may use, by the system's resource limits.
-
-`limited` starts the plugin through `limits_main`, which sets the limits and then becomes the
-plugin: so there is no moment in which it runs without them, and whatever it starts inherits them.
-"""
+"""Pure: how much of the machine one process of a plugin may use, by the system's resource limits."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Final
 
@@ -16,7 +10,6 @@ import msgspec
 
 from sliphook_sdk.protocol.describe import doc
 
-SCRIPT: Final = Path(__file__).with_name("limits_main.py")
 SIGXCPU: Final = 24
 """The signal of the limit on processor time, on Linux and macOS."""
 
@@ -70,17 +63,9 @@ def why_out_of_range(limits: Limits) -> tuple[str, str] | None:
     return None
 
 
-def limited(command: Sequence[str], limits: Limits, python: str) -> list[str]:
-    """The command that sets the limits and then runs `command`; `command` itself if there are none.
-
-    Args:
-        command: an absolute path and its arguments.
-        limits: the limits.
-        python: a Python interpreter.
-    """
-    words = [f"{key}={value}" for key, value in _set(limits).items()]
-    # -I: Python imports nothing from the plugin's folder; -S: it starts faster
-    return [python, "-I", "-S", str(SCRIPT), *words, "--", *command] if words else list(command)
+def limit_words(limits: Limits) -> list[str]:
+    """The limits as words for `starter_main`."""
+    return [f"{key}={value}" for key, value in _set(limits).items()]
 
 
 def said_of_end(limits: Limits, returncode: int | None, last_words: str | None) -> str | None:

@@ -30,9 +30,10 @@ from sliphook.quoting import quote
 from .child import CHANGED_MEANWHILE, ChildProcess
 from .diagnosis import explain_spawn_error, why_not_startable
 from .interpreter import path_with_interpreter
-from .limits import NO_LIMITS, Limits, limited
+from .limits import NO_LIMITS, Limits, limit_words
 from .reaper import OrphanReaper
 from .sandbox import command_for, why_no_sandbox
+from .starter import prepared, signal_words
 from .streams import start_with_streams
 
 TEXT_BUSY_S = 2.0
@@ -221,7 +222,7 @@ def _spawn(
         env["PATH"] = path_with_interpreter(path, env["PATH"])
     plain = [str(path.absolute()), *arguments]
     sandboxed = [*command_for(path, cwd), *plain[1:]] if sandbox else plain
-    command = limited(sandboxed, limits, sys.executable)
+    command = prepared(sandboxed, [*signal_words(), *limit_words(limits)], sys.executable)
     for file, approved in files.items():
         _held(file, approved, handover).close()
     if sha256 is None:
@@ -241,8 +242,8 @@ def _spawn(
         raise
     try:
         handover.approved = path, held.seal, watch
-        # run the very bytes that were hashed, by descriptor; in a sandbox, and by the time that
-        # limits are set, that path does not exist
+        # run the very bytes that were hashed, by descriptor; in a sandbox, and behind `starter_main`,
+        # that path does not exist
         _popen(path, command, held.by_descriptor if command == plain else None, cwd, env, handover)
         # the error makes `spawn` abandon and so kill the child
         if watch.has_moved() or not held.is_as_it_was():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from sliphook.cli.common import Failed
+from sliphook.cli.common import Failed, comment
 from sliphook.cli.report import says
 from sliphook.quoting import quote
 

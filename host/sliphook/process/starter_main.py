@@ -1,13 +1,15 @@
-"""Sets resource limits on its own process and then becomes the program of its arguments.
+"""Prepares its own process and then becomes the program of its arguments.
 
-It is run as a script and uses the standard library alone: `limits_main.py KEY=NUMBER … -- PROGRAM`.
-The keys are those of `Limits`. No limit is raised above what the process has.
+It is run as a script and uses the standard library alone: `starter_main.py WORD … -- PROGRAM`. A
+word is `KEY=NUMBER`, with a key of `Limits`, or `signals`. No limit is raised above what the
+process has.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import signal
 import sys
 
 CPU_GRACE_S = 2
@@ -16,27 +18,34 @@ _MIB = 1024 * 1024
 
 
 def main(arguments: list[str]) -> None:
-    """Set the limits and execute the program; ends with status 127 if it cannot be executed."""
+    """Do what the words say and execute the program; ends with status 127 if that fails."""
     end = arguments.index("--")
     command = arguments[end + 1 :]
     for word in arguments[:end]:
         key, _, number = word.partition("=")
-        value = int(number)
-        if key == "memory_mib":
+        if key == "signals":
+            _reset_signals()
+        elif key == "memory_mib":
             # not RLIMIT_AS: Node, Java and Go reserve much more address space than they use
-            _limit(resource.RLIMIT_DATA, value * _MIB)
+            _limit(resource.RLIMIT_DATA, int(number) * _MIB)
         elif key == "cpu_s":
             # first SIGXCPU, then SIGKILL
-            _limit(resource.RLIMIT_CPU, value, CPU_GRACE_S)
+            _limit(resource.RLIMIT_CPU, int(number), CPU_GRACE_S)
         elif key == "processes":
-            _limit(resource.RLIMIT_NPROC, _threads_of_user() + value)
+            _limit(resource.RLIMIT_NPROC, _threads_of_user() + int(number))
         elif key == "open_files":
-            _limit(resource.RLIMIT_NOFILE, value)
+            _limit(resource.RLIMIT_NOFILE, int(number))
     try:
         os.execv(command[0], command)
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         sys.exit(127)
+
+
+def _reset_signals() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def _limit(which: int, value: int, grace: int = 0) -> None:
