@@ -6,8 +6,6 @@ a hook.
 
 from __future__ import annotations
 
-from typing import Final
-
 
 class SliphookError(Exception):
     """The root of the host's exceptions."""
@@ -25,8 +23,13 @@ class TurnOpen(HostError):
     """A turn was opened while another one of the session is open. The agent is at fault."""
 
 
-OPENED_TWICE: Final = (
-    "this host was opened before, and a host is opened once;"
-    " for another run make another PluginHost"
-)
-"""Said by every face."""
+def opened_twice(what: str, another: str) -> HostError:
+    """The error of a block that is entered a second time.
+
+    Args:
+        what: a host, a session, a turn.
+        another: what makes another one.
+    """
+    return HostError(
+        f"this {what} was opened before, and a {what} is opened once; make another by {another}"
+    )

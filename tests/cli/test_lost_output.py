@@ -10,6 +10,10 @@ from typing import IO
 
 import pytest
 
+from tests.programs import Workshop, shop
+
+__all__ = ["shop"]
+
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(
     not FULL.exists(), reason="only Linux has a device that is always full"
@@ -94,3 +98,11 @@ def test_a_chat_goes_on_without_stderr_and_ends_without_stdout() -> None:
         status, _, err = ran("chat", stdout=full, stderr=subprocess.PIPE, stdin=said)
     assert status == 1
     assert "the answer could not be written: No space left on device" in err
+
+
+@needs_full
+def test_an_installation_that_was_agreed_to_goes_on(shop: Workshop) -> None:
+    guard = str(shop.program("guard").path)
+    with FULL.open("wb") as full:
+        status, out, _ = ran("install", guard, "--yes", stdout=subprocess.PIPE, stderr=full)
+    assert (status, out.splitlines()[0]) == (0, "installed guard")

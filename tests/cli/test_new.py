@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from importlib import resources
@@ -169,3 +170,14 @@ def test_names(sliphook: Sliphook, tmp_path: Path, name: str) -> None:
     assert ran.status == 2
     assert "cannot be a plugin's name" in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_else_can_change_what_it_makes(sliphook: Sliphook, tmp_path: Path) -> None:
+    """Else `install` would not take it."""
+    before = os.umask(0)
+    try:
+        assert sliphook("new", "mine", "--lang", "sh").status == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "mine" / "mine.sh").stat().st_mode) == 0o755

@@ -12,7 +12,7 @@ import pytest
 from sliphook.agent.transcripts.store import Transcripts
 from sliphook.files.atomic import locked, write_atomically
 from sliphook.files.ownership import why_unsafe
-from sliphook.files.private import make_private_folder, open_private
+from sliphook.files.private import make_private_folder, open_private, temporary_folder
 from sliphook.process.log_files import PluginLogs
 
 
@@ -87,3 +87,22 @@ def test_whatever_the_host_keeps_is_the_user_s_own(tmp_path: Path) -> None:
         "share": 0o700,
         "share/transcripts.sqlite3": 0o600,
     }
+
+
+@pytest.mark.usefixtures("_umask")
+def test_a_temporary_folder_is_the_user_s_own(tmp_path: Path) -> None:
+    with temporary_folder("sliphook-", tmp_path) as folder:
+        assert mode_of(folder) == 0o700
+        assert folder.parent == tmp_path
+        (folder / "below").mkdir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_makes_one_in_another_way() -> None:
+    host = Path(__file__).resolve().parents[2] / "host" / "sliphook"
+    others = [
+        str(path.relative_to(host))
+        for path in host.rglob("*.py")
+        if "tempfile." in path.read_text(encoding="utf-8")
+    ]
+    assert sorted(others) == ["files/atomic.py", "files/private.py"]

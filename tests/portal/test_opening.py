@@ -11,7 +11,7 @@ import pytest
 from sliphook import HostError, PluginHost, aio, blocking
 from sliphook.trace import FileTrace
 
-TWICE = "a host is opened once; for another run make another PluginHost"
+TWICE = "a host is opened once; make another by PluginHost"
 
 
 async def test_twice_in_trio() -> None:

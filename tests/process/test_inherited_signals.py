@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.docs.protocol_sentences.says import says
 from tests.programs import WAIT_S, Workshop, case_of
 
 LOOK = """
@@ -43,6 +44,7 @@ BEFORE = {
 }
 
 
+@says("No signal is blocked, and SIGCHLD is not ignored.")
 @pytest.mark.parametrize("more", [[], ["limits"]], ids=["without limits", "with limits"])
 @pytest.mark.parametrize("before", BEFORE)
 def test_a_plugin_gets_its_signals(shop: Workshop, before: str, more: list[str]) -> None:

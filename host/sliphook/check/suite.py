@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from sliphook.files.private import temporary_folder
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.route import Route
 from sliphook.plugin.spec import PluginSpec
@@ -147,11 +147,9 @@ async def check_plugin(
             )
         )
         return Report(path=str(spec.path), name=None, findings=tuple(findings))
-    with tempfile.TemporaryDirectory(
-        prefix="sliphook-check-", ignore_cleanup_errors=True
-    ) as folder:
+    with temporary_folder("sliphook-check-") as folder:
         async with trio.open_nursery() as nursery:
-            bench = Bench(spec, Path(folder), nursery, trace)
+            bench = Bench(spec, folder, nursery, trace)
             if spec.made is not None:  # what an adapter finds once, it knows in every check
                 with suppress(InterviewError):
                     await interview(spec, bench.data_dir)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from sliphook.cli.common import EXIT_OK, EXIT_PLUGIN, Failed
 from sliphook.cli.running import Interruptible, run_trio
+from sliphook.files.private import temporary_folder
 from sliphook.registry.handshake import InterviewError, interview
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def run_once(
         if data_dir is not None:
             found.append(await interview(spec, data_dir))
         else:
-            with tempfile.TemporaryDirectory(prefix="sliphook-install-") as folder:
-                found.append(await interview(spec, Path(folder) / "data"))
+            with temporary_folder("sliphook-install-") as folder:
+                found.append(await interview(spec, folder / "data"))
         return EXIT_OK
 
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from sliphook.adapters.attachments.examine import attachments
 from sliphook.adapters.attachments.records import remembered
+from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
 from .finding import Finding, Scene
@@ -46,7 +46,7 @@ def hermes(scene: Scene) -> Iterator[Finding]:
     """Whether there is a Hermes Agent, and whether the bridge is in it and switched on."""
     home = _home(scene.environ)
     here = importlib.util.find_spec("hermes_cli") is not None
-    command = shutil.which("hermes", path=scene.environ.get("PATH", ""))
+    command = which("hermes", scene.environ)
     if not (here or command or (home / "config.yaml").is_file()):
         return
     if not _bridged(scene.environ):

@@ -7,11 +7,10 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
+from sliphook.files.private import temporary_folder
 from sliphook.process.reaper import SCRIPT
 from sliphook.process.sandbox import why_no_sandbox
 
@@ -83,8 +82,8 @@ def _why_nothing_is_reaped() -> str | None:
 
 def sandbox(scene: Scene) -> Iterator[Finding]:
     """Whether a plugin can run in a sandbox; a problem only if an enabled plugin must."""
-    with tempfile.TemporaryDirectory(prefix="sliphook-doctor-") as folder:
-        why = why_no_sandbox(Path(folder))
+    with temporary_folder("sliphook-doctor-") as folder:
+        why = why_no_sandbox(folder)
     wanted = [plugin.name for plugin in scene.plugins if plugin.sandbox and plugin.enabled]
     if why is None:
         yield Finding(

@@ -7,10 +7,13 @@ that takes all away would shut the user out.
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["make_private_folder", "open_private"]
+__all__ = ["make_private_folder", "open_private", "temporary_folder"]
 
 _FOLDER_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
@@ -45,6 +48,25 @@ def _make(folder: Path) -> None:
     else:
         # it had at most this mode from the start, so no other user could come in between
         os.chmod(folder, _FOLDER_MODE)
+
+
+@contextmanager
+def temporary_folder(prefix: str, among: Path | None = None) -> Generator[Path]:
+    """An empty folder with mode 0700, which is removed with all in it at the end of the block.
+
+    Args:
+        prefix: how its name begins.
+        among: the folder in which it is made; None: the system's for temporary files.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    with tempfile.TemporaryDirectory(
+        prefix=prefix, dir=among, ignore_cleanup_errors=True
+    ) as folder:
+        # the umask may have taken more away than from others
+        os.chmod(folder, _FOLDER_MODE)
+        yield Path(folder)
 
 
 def open_private(path: Path, flags: int) -> int:

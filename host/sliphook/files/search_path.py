@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 
 __all__ = ["search_path", "which"]
 
 
-def search_path() -> list[str]:
+def search_path(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The folders of this process's `PATH`, or the system's default if it is not set."""
-    return [entry for entry in os.get_exec_path() if os.path.isabs(entry)]
+    return [entry for entry in os.get_exec_path(environ) if os.path.isabs(entry)]
 
 
-def which(name: str) -> str | None:
+def which(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """The executable of that name in `search_path`, or None."""
-    return shutil.which(name, path=os.pathsep.join(search_path()))
+    return shutil.which(name, path=os.pathsep.join(search_path(environ)))

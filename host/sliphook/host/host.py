@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from sliphook.dispatch.hook_recorder import Spans
-from sliphook.errors import OPENED_TWICE, HostError
+from sliphook.errors import opened_twice
 from sliphook.forks import Home, end_fork
 from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
@@ -134,7 +134,7 @@ class PluginHost(OutsideSessions):
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> PluginHost:
         if self._token is not None:
-            raise HostError(OPENED_TWICE)
+            raise opened_twice("host", "PluginHost()")
         self._token = trio.lowlevel.current_trio_token()
         self._state.home = Home()
         await self._crew.open()

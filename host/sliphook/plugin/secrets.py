@@ -16,11 +16,12 @@ from sliphook_sdk.protocol import Manifest
 from .spec import PluginSpec
 
 _KEY_NAME: Final = re.compile(
-    r"(?:^|_)(?:(?P<api>API_?KEY)|(?:SECRET|ACCESS|PRIVATE)_?KEY|TOKEN|SECRET|PASSWORD|PASSWD"
-    r"|PASSPHRASE|CREDENTIALS?)$",
+    r"(?:(?P<api>API_?KEY)|_(?:KEY|PASS|PWD|PAT|AUTH)|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE"
+    r"|CREDENTIALS?)$",
     re.IGNORECASE,
 )
 _KEY_CHARS: Final = 8
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@:]*:(?P<password>[^/?#@]+)@", re.IGNORECASE)
 
 _MAX_STEPS: Final = 20_000
 """Parts of a schema that are looked at. The schema is the plugin's and may be of any size."""
@@ -41,16 +42,17 @@ def _is_marked(schema: Mapping[str, Any]) -> bool:
 
 
 def own_keys(environ: Mapping[str, str]) -> list[str]:
-    """The values of the agent's own environment that are secret by their names.
+    """What is secret in the agent's own environment: values, by their names, and passwords in URLs.
 
     No plugin is given them, but one may read them from `/proc` and repeat them. A short value of
     another variable than an `API_KEY` may be any word, and is left.
     """
-    return [
+    named = [
         value
         for name, value in environ.items()
         if (found := _KEY_NAME.search(name)) and (found["api"] or len(value) >= _KEY_CHARS)
     ]
+    return named + [found["password"] for found in map(_URL.match, environ.values()) if found]
 
 
 def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:

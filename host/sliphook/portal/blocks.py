@@ -112,8 +112,9 @@ class OpenBlock(Generic[T]):
         )
 
     async def _hold(self, *, task_status: trio.TaskStatus[T]) -> None:
-        with self._scope:
+        with trio.CancelScope() as scope:
             value = await self._manager.__aenter__()
+            self._scope = scope  # now: it may have been entered before, and be open
             siblings = self.parent._children if self.parent is not None else set[OpenBlock[Any]]()
             siblings.add(self)
             self.portal.blocks.add(self)

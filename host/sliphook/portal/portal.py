@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import trio
 
-from sliphook.errors import OPENED_TWICE, HostError
+from sliphook.errors import HostError, opened_twice
 from sliphook.forks import Home
 
 from .loop_call import LoopCall
@@ -77,7 +77,7 @@ class Portal:
             HostError: it was started before, or the system has no thread or no descriptor left.
         """
         if self._thread is not None:
-            raise HostError(OPENED_TWICE)
+            raise opened_twice("host", "PluginHost()")
         self.home = Home()
         started = threading.Event()
         self._thread = threading.Thread(

@@ -174,11 +174,16 @@ class AwaitsFor(Generic[T, P, M, F]):
 
 
 async def enter(block: OpenBlock[T]) -> T:
-    """Enter the block; if that fails or is broken off, it is left again."""
+    """Enter the block; if that fails or is broken off, it is left again.
+
+    A block that is open already stays so.
+    """
+    was_open = block in block.portal.blocks
     try:
         return await wait_for(block.portal, block.enter, block.parent)
     except BaseException as error:
-        await leave(block, error)
+        if not was_open:
+            await leave(block, error)
         raise
 
 

@@ -173,11 +173,16 @@ class WaitsFor(Generic[T, P, M, F]):
 
 
 def enter(block: OpenBlock[T]) -> T:
-    """Enter the block; if that fails or is broken off, it is left again."""
+    """Enter the block; if that fails or is broken off, it is left again.
+
+    A block that is open already stays so.
+    """
+    was_open = block in block.portal.blocks
     try:
         return wait_for(block.portal, block.enter, block.parent)
     except BaseException as error:
-        leave(block, error)
+        if not was_open:
+            leave(block, error)
         raise
 
 

@@ -1,4 +1,4 @@
-"""Pure: how much of the machine one process of a plugin may use, by the system's resource limits."""
+"""Pure: how much of the machine one process of a plugin may use, by limits of the system."""
 
 from __future__ import annotations
 

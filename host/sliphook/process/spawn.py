@@ -242,8 +242,8 @@ def _spawn(
         raise
     try:
         handover.approved = path, held.seal, watch
-        # run the very bytes that were hashed, by descriptor; in a sandbox, and behind `starter_main`,
-        # that path does not exist
+        # run the very bytes that were hashed, by descriptor; where something else starts it, in a
+        # sandbox or after `starter_main`, that path does not exist
         _popen(path, command, held.by_descriptor if command == plain else None, cwd, env, handover)
         # the error makes `spawn` abandon and so kill the child
         if watch.has_moved() or not held.is_as_it_was():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from sliphook.files.search_path import which
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 
@@ -106,7 +106,7 @@ def _upgrading(python: Path, package: str) -> tuple[str, ...]:
     )
     if has_pip.returncode == 0:
         return (str(python), "-m", "pip", "install", "--upgrade", package)
-    uv = shutil.which("uv")
+    uv = which("uv")
     if uv is None:
         raise RegistryError(f"{quote(str(python), 200)} has no pip, and uv is not on PATH")
     return (uv, "pip", "install", "--python", str(python), "--upgrade", package)
@@ -127,12 +127,15 @@ def _npm_package(folder: Path, root: Path) -> Delivered | None:
             package = _PACKAGE.decode(file.read(_MAX_BYTES))
     except (OSError, *DECODE_ERRORS):
         return None
+    npm = which("npm")
+    if npm is None:
+        raise RegistryError(f"{quote(package.name, 200)} came with npm, which is not on PATH")
     # PREFIX/lib/node_modules is npm's own folder
     globally = ("--global", "--prefix", str(root.parent)) if root.name == "lib" else ()
     return Delivered(
         by="npm",
         package=package.name,
         version=package.version,
-        command=("npm", "install", *globally, f"{package.name}@latest"),
+        command=(npm, "install", *globally, f"{package.name}@latest"),
         folder=root,
     )

@@ -14,6 +14,7 @@ import trio
 
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context
+from sliphook.errors import opened_twice
 from sliphook_sdk.protocol import AlertLevel
 
 from .arguments import check_text, check_texts, check_word
@@ -89,6 +90,8 @@ class Session(SessionState):
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Session:
+        if self.ended or self._sessions.get(self.session_id) is self:
+            raise opened_twice("session", "host.session()")
         self._sessions[self.session_id] = self
         self._begin_start(self._source)
         return self

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from sliphook.errors import HostError, TurnOpen
+from sliphook.errors import HostError, TurnOpen, opened_twice
 from sliphook_sdk.protocol import ToolKind
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
@@ -65,6 +65,8 @@ class Turn(TurnQuestions):
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
+        if self.began:
+            raise opened_twice("turn", "session.turn()")
         state = self.hooks.state
         if state.ended:
             raise HostError("the session has ended, so no turn can begin in it")
@@ -280,6 +282,8 @@ class ChildTurn:
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
+        if self._turn.began:
+            raise opened_twice("turn", "turn.subagent()")
         if not self._parent.ended:
             await self._ask()
         if self._parent.ended or self._turn.ended:

@@ -217,11 +217,22 @@ def test_the_package_of_a_command_of_pip() -> None:
         delivered(beside / "sliphook")
 
 
-def test_a_global_package_of_npm(tmp_path: Path) -> None:
+def test_a_global_package_of_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     package = tmp_path / "usr" / "lib" / "node_modules" / "guard"
     package.mkdir(parents=True)
     (package / "package.json").write_text(json.dumps({"name": "guard", "version": "1.0.0"}))
     came = delivered(package / "cli.mjs")
     assert came is not None
     prefix = os.fspath(tmp_path / "usr")
-    assert came.command == ("npm", "install", "--global", "--prefix", prefix, "guard@latest")
+    assert came.command == (
+        os.fspath(npm),
+        "install",
+        "--global",
+        "--prefix",
+        prefix,
+        "guard@latest",
+    )

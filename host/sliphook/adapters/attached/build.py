@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +16,8 @@ import msgspec
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.files import paths
-from sliphook.files.private import make_private_folder
+from sliphook.files.private import make_private_folder, temporary_folder
+from sliphook.files.search_path import which
 
 from .request import (
     ANSWER_S,
@@ -91,7 +90,7 @@ def build(
         OSError: the data folder cannot be written.
     """
     (program, header), (script, text) = _places(granted, python)
-    found = shutil.which(compiler) if compiler is not None else None
+    found = which(compiler) if compiler is not None else None
     if found is not None:
         make_private_folder(program.parent)
         if os.access(program, os.X_OK) or _compile(found, header, program):
@@ -171,11 +170,12 @@ def _c(text: str | bytes) -> str:
 
 def _compile(compiler: str, header: str, program: Path) -> bool:
     """Compile in the first way that works; False if none does."""
-    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
-        source, made = Path(folder, "client.c"), Path(folder, "client")
-        for name in ("client.c", "bare.h"):
-            Path(folder, name).write_text(_source(name), encoding="utf-8")
-        Path(folder, "facts.h").write_text(header, encoding="utf-8")
+    with temporary_folder("build-", program.parent) as folder:
+        source, made = folder / "client.c", folder / "client"
+        texts = {"client.c": _source("client.c"), "bare.h": _source("bare.h"), "facts.h": header}
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).chmod(0o600)  # whatever the umask is: the compiler reads them
         for options in (_BARE, ("-O2", "-static"), ("-O2",)):
             compiled = _exit_code(compiler, *options, "-o", str(made), str(source)) == 0
             if not compiled or _exit_code(str(made)) != _USAGE:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -16,6 +15,7 @@ from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.adapters.dialects.subscribed import events_to_write, guarding, unaskable
 from sliphook.files.paths import user_home
+from sliphook.files.search_path import which
 from sliphook.files.toml import TomlError
 from sliphook.quoting import quote
 from sliphook.registry import Registered
@@ -139,7 +139,7 @@ def _hooks_of(one: Attached, plugins: list[Registered]) -> tuple[list[str], list
     if switch is not None and document.get(switch[0]) == switch[1]:
         what = f"{quote(one.file, 200)} switches all hooks off"
         faults.append(Fault("problem", what, f"take {switch[0]} out of it"))
-    if not any(shutil.which(program) for program in dialect.programs):
+    if not any(which(program) for program in dialect.programs):
         names = " or ".join(dialect.programs)
         what = f"there is no {names} on PATH: {dialect.title} may be gone"
         faults.append(Fault("note", what, f"if it is: sliphook detach {one.agent}"))

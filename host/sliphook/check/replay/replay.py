@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import trio
 
+from sliphook.files.private import temporary_folder
 from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.manifest import MANIFEST
@@ -58,14 +58,14 @@ async def replay(
     deadlines, reaper, verdicts = Deadlines(), OrphanReaper(), Verdicts()
     await trio.to_thread.run_sync(reaper.start)
     try:
-        with tempfile.TemporaryDirectory(prefix="sliphook-replay-") as folder:
+        with temporary_folder("sliphook-replay-") as folder:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(deadlines.run)
                 nursery.start_soon(reaper.watch)
                 for life in lives:
                     env = plugin_environment(os.environ, _wanted(life))
                     try:
-                        process = await spawn(path, cwd=Path(folder), env=env, reaper=reaper)
+                        process = await spawn(path, cwd=folder, env=env, reaper=reaper)
                     except CannotStart as error:
                         verdicts.differs("the process", "start", "started", str(error))
                         # Further lives need the same executable.
@@ -82,7 +82,7 @@ async def replay(
                         recorder,
                     )
                     async with trio.open_nursery() as living:
-                        living.start_soon(player.host, instance, _initialize(life, folder))
+                        living.start_soon(player.host, instance, _initialize(life, str(folder)))
                         await player.play(instance)
                         instance.stop()
                 nursery.cancel_scope.cancel()

@@ -34,7 +34,7 @@ def command(agent: str, event: str, explain: bool) -> int:
     dialect = dialect_of(agent)
     text = sys.stdin.buffer.read()
     if not explain:
-        words = ["sh", "-c", build().command(agent, event, closed=False)]
+        words = ["/bin/sh", "-c", build().command(agent, event, closed=False)]
         return subprocess.run(words, input=text, timeout=_WAIT_S, check=False).returncode
     try:
         told = dialect.read(event, json.loads(text))

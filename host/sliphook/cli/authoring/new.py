@@ -131,6 +131,8 @@ def command(name: str, language: str) -> int:
     folder = Path(name)
     try:
         folder.mkdir()
+        # `install` takes nothing that others could change
+        folder.chmod(folder.stat().st_mode & 0o755 | 0o700)
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8", newline="\n")
             if text.startswith("#!"):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-import tempfile
 from collections.abc import Generator
 from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from sliphook.files.private import temporary_folder
 
 __all__ = ["PLUGINS", "Stage", "set_stage"]
 
@@ -33,11 +34,11 @@ class Stage(NamedTuple):
 @contextlib.contextmanager
 def set_stage() -> Generator[Stage]:
     """Write everything to a temporary folder, which is removed at the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="sliphook-demo-") as folder:
+    with temporary_folder("sliphook-demo-") as folder:
         yield Stage(
-            plugins=[_write(Path(folder), name) for name in PLUGINS],
-            data_home=Path(folder, "data"),
-            log_dir=Path(folder, "logs"),
+            plugins=[_write(folder, name) for name in PLUGINS],
+            data_home=folder / "data",
+            log_dir=folder / "logs",
         )
 
 

@@ -54,7 +54,7 @@ class Consent:
     def show(self, lines: Iterable[str]) -> None:
         """Show the lines."""
         for line in () if self._quiet else lines:
-            click.echo(line, err=True)
+            comment(line)
 
     def show_file(self, found: Executable, approved: Recorded | None = None) -> None:
         """Show what is to run.
