@@ -54,17 +54,23 @@ LEAVES_ORPHANS = case_of(
 )
 
 
-def test_what_a_plugin_leaves_behind_is_waited_for(tmp_path: Path, shop: Workshop) -> None:
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [(["call", "browse", "--timeout", "120"], ""), (["chat"], "TOOL browse {}\n")],
+    ids=["call", "chat"],
+)
+def test_what_a_plugin_leaves_behind_is_waited_for(
+    tmp_path: Path, shop: Workshop, command: list[str], typed: str
+) -> None:
     tried = subprocess.run([*CONTAINER, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         pytest.skip(f"no namespace of processes can be made here: {tried.stderr.strip()}")
     plugin = shop.program(on=LEAVES_ORPHANS, tools=["browse"])
-    command = [*CONTAINER, sys.executable, "-m", "sliphook", "call", "browse", "--plugin"]
     done = subprocess.run(
-        [*command, str(plugin.path), "--timeout", "120"],
+        [*CONTAINER, sys.executable, "-m", "sliphook", *command, "--plugin", str(plugin.path)],
         cwd=tmp_path,
         env=dict(os.environ),
-        stdin=subprocess.DEVNULL,
+        input=typed,
         capture_output=True,
         text=True,
         timeout=2 * WAIT_S,
