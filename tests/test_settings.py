@@ -198,7 +198,8 @@ def test_what_the_user_has_decided_goes_over_the_plugins_own_file(tmp_path: Path
         "timeout_cap_s = 0.1\n"
         "[plugins.guard]\ntimeout_cap_s = 2\n"
         "[plugins.guard.hooks.pre_tool_call]\npriority = 5\n"
-        "[plugins.guard.hooks.stop]\non_failure = 'open'\n",
+        "[plugins.guard.hooks.stop]\non_failure = 'open'\n"
+        "[plugins.guard.hooks.turn_start]\noff = true\n",
     )
     own = {"pre_tool_call": Override(priority=1, on_failure="open"), "turn_end": Override(off=True)}
     spec = with_settings(
@@ -209,6 +210,7 @@ def test_what_the_user_has_decided_goes_over_the_plugins_own_file(tmp_path: Path
         "pre_tool_call": Override(priority=5, on_failure="open"),
         "turn_end": Override(off=True),
         "stop": Override(on_failure="open"),
+        "turn_start": Override(off=True),
     }
     off = {"stop": Override(off=True)}
     assert with_settings(

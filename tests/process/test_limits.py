@@ -18,10 +18,10 @@ from sliphook.process.limits import (
     Limits,
     limit_words,
     over,
+    prepared,
     said_of_end,
     why_out_of_range,
 )
-from sliphook.process.starter import prepared
 from tests.programs import WAIT_S, Workshop, case_of
 
 READ = "import resource as r; print(r.getrlimit(r.{}))"

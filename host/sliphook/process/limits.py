@@ -1,8 +1,14 @@
-"""Pure: how much of the machine one process of a plugin may use, by limits of the system."""
+"""Pure: how much of the machine one process of a plugin may use, by limits of the system.
+
+`starter_main` sets them and then becomes the plugin: so there is no moment in which it runs without
+them, and whatever it starts inherits them.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Final
 
@@ -10,6 +16,7 @@ import msgspec
 
 from sliphook_sdk.protocol.describe import doc
 
+SCRIPT: Final = Path(__file__).with_name("starter_main.py")
 SIGXCPU: Final = 24
 """The signal of the limit on processor time, on Linux and macOS."""
 
@@ -66,6 +73,18 @@ def why_out_of_range(limits: Limits) -> tuple[str, str] | None:
 def limit_words(limits: Limits) -> list[str]:
     """The limits as words for `starter_main`."""
     return [f"{key}={value}" for key, value in _set(limits).items()]
+
+
+def prepared(command: Sequence[str], words: Sequence[str], python: str) -> list[str]:
+    """The command that does what the words say and then runs `command`, which it is without words.
+
+    Args:
+        command: an absolute path and its arguments.
+        words: of `starter_main`.
+        python: a Python interpreter.
+    """
+    # -I: Python imports nothing from the plugin's folder; -S: it starts faster
+    return [python, "-I", "-S", str(SCRIPT), *words, "--", *command] if words else list(command)
 
 
 def said_of_end(limits: Limits, returncode: int | None, last_words: str | None) -> str | None:

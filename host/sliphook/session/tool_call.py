@@ -119,8 +119,7 @@ class BegunTool:
         with self._told_if_it_raises():
             before = await hooks.ask("pre_tool_call", turn, **tool.before())
             decided = await self._decide(before, schema)
-        # a fire that is denied loses its context (protocol.md, Answers and how they merge)
-        self._context = () if decided is not None and decided[0] == "denied" else before.context
+        self._context = before.context
         if decided is not None:
             await self._settle(*decided)
         await turn.raise_if_ended()
@@ -252,6 +251,7 @@ class BegunTool:
                 )
                 # else the result stays unseen: plugins might have taken secrets out of it
                 if not after.cancelled:
+                    # a fire that is denied loses its context
                     self._outcome = ToolOutcome(
                         call_id=tool.call_id,
                         status=status,
