@@ -174,6 +174,36 @@ async def test_a_text_that_no_plugin_can_be_told_is_not_for_the_model(
         )
 
 
+@pytest.mark.parametrize(
+    ("returned", "size"),
+    [
+        ('"' * 2_100_000, "4,200,002"),
+        ("\x01" * 700_000, "4,200,002"),
+        ("漢" * 1_400_000, "4,200,002"),
+        ("x" * 4_194_304, "4,194,306"),
+        (ToolResult(content="x" * 2_100_000, data="x" * 2_100_000), "4,200,004"),
+    ],
+    ids=["quotes", "controls", "wide", "plain", "data"],
+)
+async def test_a_result_that_takes_too_much_in_json_is_not_for_the_model(
+    autojump_clock: MockClock, returned: object, size: str
+) -> None:
+    status, result, _ = await called(returned)
+    assert status == "error"
+    assert result.content == (
+        f"the tool shell failed: it returned {size} bytes in JSON, and 4,128,512 are the most;"
+        " write them to a file and return its path"
+    )
+
+
+async def test_a_value_too_long_to_be_told_twice_is_a_text_alone(
+    autojump_clock: MockClock,
+) -> None:
+    status, result, told = await called({"a": "x" * 2_100_000})
+    assert (status, result.data, told["data"]) == ("ok", None, None)
+    assert len(told["content"]) == len(result.content) == 2_100_008
+
+
 async def test_half_a_character_in_a_part_is_replaced_as_in_a_text(
     autojump_clock: MockClock,
 ) -> None:

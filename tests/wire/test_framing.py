@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from sliphook.wire.envelope import InvalidMessage, Notification, Reply, Request
@@ -430,3 +432,34 @@ def test_pieces_are_pulled_one_by_one_while_more_is_fed() -> None:
     assert isinstance(reader.next(), Body)
     reader.feed(b"x\n" + frame(B))
     assert [type(piece) for piece in iter(reader.next, None)] == [Body] * 4 + [Stray, Body]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"a":1}',
+        b'{"jsonrpc":"2.0","method":5}',
+        b'{"jsonrpc":"2.0","id":1,"result":{},"result":{}}',
+        b'{"jsonrpc":"2.0","id":[],"method":"x"}',
+        b'[{"jsonrpc":"2.0","method":"x"}]',
+        b'{"jsonrpc":"2.0","method":"x","params":[]}',
+        b'{"jsonrpc":"2.0","method":"x","params":' + b"[" * 200 + b"]" * 200 + b"}",
+        b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"jsonrpc"',
+        b"{}x",
+    ],
+    ids=range(10),
+)
+def test_what_is_refused_is_freed_at_once(line: bytes) -> None:
+    """Until a collection, a cycle would keep a megabyte for each of many messages."""
+    reader = FrameReader()
+    reader.feed(line + b"\n")
+    assert reader.next() is not None
+    gc.collect()
+    gc.disable()
+    try:
+        reader.feed(line + b"\n")
+        assert reader.next() is not None
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sliphook.wire import envelope
 from sliphook.wire.json_value import NotPlainJson, plain
-from sliphook.wire.sendable import encode_value, excess_of, too_much_of
+from sliphook.wire.sendable import bytes_in_json, encode_value, excess_of, too_much_of
 
 TOO_DEEP = "is nested deeper than 128 levels"
 TOO_WIDE = "has a number of more than 308 digits"
@@ -103,3 +103,12 @@ def test_levels_are_counted_whatever_strings_hold(value: Any, levels: int) -> No
 )
 def test_too_many_values_or_bytes(value: object, why: str | None) -> None:
     assert too_much_of(envelope.encode(value)) == why
+
+
+@given(
+    st.text(
+        st.characters(codec="utf-8") | st.sampled_from('"\\/\b\t\n\f\r\x00\x1f\x7f'), max_size=20
+    )
+)
+def test_bytes_of_a_text_are_counted_as_they_are_written(text: str) -> None:
+    assert bytes_in_json(text) == len(envelope.encode(text))

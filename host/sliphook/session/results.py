@@ -11,16 +11,18 @@ from msgspec.structs import replace
 from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.wire import envelope
 from sliphook.wire.json_value import not_as_written
-from sliphook.wire.sendable import encode_value, excess_of, too_much_of
+from sliphook.wire.sendable import bytes_in_json, encode_value, excess_of, too_much_of
 from sliphook.wire.surrogates import whole_text
 from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, Part, ToolResult, Usage, parts
-from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES
+from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES, MAX_HOST_PARAMS_BYTES
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
 from .open_tool import ToolStatus
 from .questions.question import Settlement
 
 _PART: Final = msgspec.json.Decoder(Part)
+_MAX_RESULT_BYTES: Final = MAX_HOST_PARAMS_BYTES - 64 * 1024
+"""Of a result as plugins are told it: there is room for its call beside it."""
 _WHY: Final[Mapping[str, str]] = {
     "nobody": "nobody can be asked",
     "timed_out": "nobody has answered",
@@ -198,7 +200,7 @@ def result_of(returned: object) -> ToolResult:
     """The result of the agent's own tool, from what its function returned, as in the Python SDK.
 
     None is an empty text, a text is itself, any other value is JSON for the model and `data` for
-    programs; it is no `data` if a message may not have so many values.
+    programs; it is no `data` if a message may not have so many values, or both are too long for it.
 
     Raises:
         TypeError: JSON cannot hold it, or no plugin could be told of it; the message says which.
@@ -214,8 +216,10 @@ def result_of(returned: object) -> ToolResult:
             raise TypeError(unfit)
         told = _told_parts(returned.parts) if returned.parts else returned.parts
         # raises if the plugins could not be told of it
-        if (odd := not_as_written(returned.data, encode_value(returned.data))) is not None:
+        data = encode_value(returned.data)
+        if (odd := not_as_written(returned.data, data)) is not None:
             raise TypeError(f"its data cannot be told: {odd}")
+        _check_length(content, len(data) + _chars_of(returned.parts or ()))
         return replace(returned, content=content, parts=told)
     if returned is None or isinstance(returned, str):
         return ToolResult(content=_told(returned or ""))
@@ -229,27 +233,29 @@ def result_of(returned: object) -> ToolResult:
             f"it returned {_type_of(returned)}, which JSON cannot hold: {error}"
         ) from None
     content = body.decode()
-    _check_length(len(content))
+    _check_length(content)
     too_much = too_much_of(body) is not None
     excess = None if too_much else excess_of(body, MAX_DEPTH)
     if excess is not None:
         raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: it {excess}")
     if (odd := not_as_written(returned, body)) is not None:
         raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: {odd}")
-    if too_much:
+    if too_much or bytes_in_json(content) + len(body) > _MAX_RESULT_BYTES:
         return ToolResult(content=content)
     return ToolResult(content=content, data=msgspec.json.decode(body))
 
 
 def _told(content: str) -> str:
     """The text as plugins are told of it: plain, with U+FFFD for each lone surrogate."""
-    _check_length(len(content))
-    return whole_text(str.__str__(content))
+    _check_chars(len(content))
+    told = whole_text(str.__str__(content))
+    _check_length(told)
+    return told
 
 
 def _told_parts(given: Sequence[Part]) -> list[Part]:
     """The same of parts that `parts.why_not` has found nothing wrong with."""
-    _check_length(sum(len(part.data or part.text or "") for part in given))
+    _check_chars(_chars_of(given))
     told: list[Part] = []
     for index, part in enumerate(given):
         # an image is long, and plain already
@@ -262,11 +268,29 @@ def _told_parts(given: Sequence[Part]) -> list[Part]:
     return told
 
 
-def _check_length(chars: int) -> None:
+def _chars_of(given: Sequence[Part]) -> int:
+    return sum(len(part.data or part.text or "") for part in given)
+
+
+def _check_chars(chars: int) -> None:
     """Plugins are told all of it: one that hides secrets must see it."""
     if chars > MAX_HOST_MESSAGE_BYTES:
         raise TypeError(
             f"it returned {chars:,} characters, and {MAX_HOST_MESSAGE_BYTES:,} are the most;"
+            " write them to a file and return its path"
+        )
+
+
+def _check_length(content: str, beside: int = 0) -> None:
+    """The same for what a text takes in JSON, with so many bytes beside it."""
+    _check_chars(len(content))
+    # no character takes more than six
+    if 6 * len(content) + beside <= _MAX_RESULT_BYTES:
+        return
+    size = bytes_in_json(content) + beside
+    if size > _MAX_RESULT_BYTES:
+        raise TypeError(
+            f"it returned {size:,} bytes in JSON, and {_MAX_RESULT_BYTES:,} are the most;"
             " write them to a file and return its path"
         )
 

@@ -316,7 +316,8 @@ class FrameReader:
         try:
             message = envelope.decode(data, weight)
         except envelope.InvalidMessage as error:
-            message = error.with_traceback(None)  # kept, not raised: its frames are not wanted
+            error.__context__ = None  # it is kept, not raised: frames would keep it, and the bytes
+            message = error.with_traceback(None)
         self._stray_in_a_row, self._start, self._at = 0, end, "boundary"
         return Body(data, message, weight.values, len(data))
 

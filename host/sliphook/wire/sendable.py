@@ -24,6 +24,8 @@ _ALL_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _TOO_MANY: Final = b"0" * (MAX_HOST_DIGITS + 1)
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NOT_MARKS: Final = bytes(set(range(256)) - set(b'"[{]}'))
+_TWO_BYTES: Final = b'"\\\b\t\n\f\r'
+_SIX_BYTES: Final = bytes(set(range(0x20)) - set(_TWO_BYTES))
 _ROUNDS: Final = 8
 """Each takes away a level at least: most values have no more."""
 
@@ -40,6 +42,19 @@ def encode_value(value: Any) -> bytes:
     if excess is not None:
         raise TypeError(f"{type(value).__name__} cannot be encoded: it {excess}")
     return body
+
+
+def bytes_in_json(text: str) -> int:
+    """How many bytes `envelope.encode` makes of a text, which it takes three times as long to do.
+
+    Args:
+        text: has no lone surrogates.
+    """
+    data = text.encode()
+    # what is escaped has as much more
+    once = len(data) - len(data.translate(None, _TWO_BYTES))
+    five_times = len(data) - len(data.translate(None, _SIX_BYTES))
+    return len(data) + once + 5 * five_times + 2
 
 
 def too_much_of(body: bytes) -> str | None:

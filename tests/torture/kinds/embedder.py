@@ -266,6 +266,13 @@ CASES = (
         "error",
         "halves of characters",
     ),
+    _tool(
+        "a tool of 4 million control characters",
+        "it is refused",
+        lambda: "\x01" * 4_000_000,
+        "error",
+        "bytes in JSON",
+    ),
     _tool("a tool of a list in itself", "it is refused", _in_itself, "error", "contains itself"),
     _tool(
         "a tool of 100,000 levels", "it is refused", lambda: _nested(100_000), "error", "too deep"
