@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 import trio
 
-from sliphook.check import Report, check_plugin, running_rules, suite
+from sliphook.check import Report, check_plugin, end_rules, running_rules, suite
 from sliphook.check.session import Bench
 from sliphook.check.suite import Check
 from tests.docs.protocol_sentences.says import says
@@ -588,8 +588,9 @@ async def test_a_near_miss_is_a_warning(tmp_path: Path, broken: str, came: str) 
 
 
 async def test_a_cancelled_call_that_fails_at_once_was_not_said_to_be_stopped(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(running_rules, "STOPS_S", 2.0)  # a busy machine is late
     broken = """
     def run(message):
         id = message["id"]
@@ -602,6 +603,26 @@ async def test_a_cancelled_call_that_fails_at_once_was_not_said_to_be_stopped(
     assert named(report, "warned") == {"cancel-while-running"}
     (finding,) = (found for found in report.findings if found.verdict == "warned")
     assert finding.came.startswith("the error -32603 ")
+
+
+async def test_a_cancel_that_is_late_once_may_be_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_rules, "CANCEL_S", 2.0)
+    late = tmp_path / "late"
+    broken = f"""
+    def run(message):
+        id = message["id"]
+        stopped = RUNNING[id].wait(seconds_of(message))
+        if stopped and not os.path.exists({str(late)!r}):
+            open({str(late)!r}, "w").close()
+            time.sleep(2.5)
+        del RUNNING[id]
+        say(id=id, **(fail(-32800) if stopped else take(message)))
+    """
+    report = await checked(write(tmp_path, broken))
+    assert late.exists()
+    assert named(report, "warned") == named(report, "failed") == set()
 
 
 @says("What breaks a MUST of this page fails, and what breaks a SHOULD is a warning.")
@@ -620,8 +641,11 @@ async def test_a_tool_that_ends_as_late_as_without_its_cancel(
 @says(
     "On `shutdown`: finish the event handlers, then reply.",
 )
-async def test_a_shutdown_that_is_answered_before_its_handlers_are_done(tmp_path: Path) -> None:
+async def test_a_shutdown_that_is_answered_before_its_handlers_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """protocol.md says SHOULD, so it is a warning."""
+    monkeypatch.setattr(end_rules, "AFTER_S", 5.0)  # a busy machine is late
     report = await checked(write(tmp_path, EARLY))
     assert named(report, "warned") == {"shutdown-after-events"}
     assert named(report, "passed") == set(ALL) - {"shutdown-after-events"}

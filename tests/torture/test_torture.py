@@ -22,10 +22,6 @@ SIDE_BY_SIDE = 8
 """Fewer than `make torture` plays, as other tests run beside."""
 
 
-SLACK = 10.0
-"""The exact limits are for `make torture` on a quiet machine; here what holds the loop is found."""
-
-
 def _portions() -> list[tuple[Case, ...]]:
     portions: list[tuple[Case, ...]] = []
     for kind in KINDS:
@@ -38,7 +34,7 @@ def _portions() -> list[tuple[Case, ...]]:
 @pytest.mark.parametrize("cases", _portions(), ids=lambda cases: cases[0].title)
 def test_every_promise_is_kept(cases: tuple[Case, ...], tmp_path: Path) -> None:
     with Silence():
-        verdicts = run(cases, tmp_path, limit=SIDE_BY_SIDE, slack=SLACK)
+        verdicts = run(cases, tmp_path, limit=SIDE_BY_SIDE, busy=True)
     skipped = {
         verdict.case.title: verdict.skipped for verdict in verdicts if verdict.skipped is not None
     }
