@@ -17,7 +17,7 @@ from .asking import PluginTrouble
 from .floor import call
 from .footprint import held_open_kib, mcp_start_s
 from .measuring import PROC, Contestant, Once, Scale, measured, ratio, resident_kib, take_turns
-from .peer_calls import HAS_MCP, PEERS, mcp_call
+from .peer_calls import HAS_MCP, PEERS, mcp_call, mcp_client
 from .table import Row, Skipped
 from .workshop import Workshop
 
@@ -80,7 +80,7 @@ async def _calls(shop: Workshop, scale: Scale) -> tuple[Contestant, Contestant, 
             for name, one in (
                 ("MCP server as a plugin", _tool(_server(), arguments)),
                 ("the same tool as our plugin", _tool(PluginSpec(ours), arguments)),
-                ("MCP Python SDK, call_tool", mcp_call(call())),
+                ("MCP Python SDK, Client.call_tool", mcp_call(call(), mcp_client)),
             )
         ]
         await take_turns(entered, scale)

@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -28,26 +28,42 @@ HAS_MCP = find_spec("mcp") is not None
 @asynccontextmanager
 async def mcp_server() -> AsyncGenerator[Any, None]:
     """A started and initialized MCP server on stdio; gives its `ClientSession`."""
-    from mcp import ClientSession, StdioServerParameters, stdio_client  # of the extra `bench`
+    from mcp import ClientSession
 
-    server = StdioServerParameters(command=sys.executable, args=[str(PEERS / "mcp_server.py")])
-    with open(os.devnull, "w") as log:  # noqa: ASYNC230 - no disk
-        async with (
-            stdio_client(server, log) as (read, write),
-            ClientSession(read, write) as session,
-        ):
-            await session.initialize()
-            yield session
+    async with _mcp_pipes() as pipes, pipes as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        yield session
 
 
 @asynccontextmanager
-async def mcp_call(message: PreToolCall | dict[str, Any]) -> AsyncGenerator[Once, None]:
+async def mcp_client() -> AsyncGenerator[Any, None]:
+    """The same; gives the SDK's `Client`, which speaks the newest protocol of both, as we do."""
+    from mcp import Client
+
+    async with _mcp_pipes() as pipes, Client(pipes) as client:
+        yield client
+
+
+@asynccontextmanager
+async def _mcp_pipes() -> AsyncGenerator[Any, None]:
+    from mcp import StdioServerParameters, stdio_client  # of the extra `bench`
+
+    server = StdioServerParameters(command=sys.executable, args=[str(PEERS / "mcp_server.py")])
+    with open(os.devnull, "w") as log:  # noqa: ASYNC230 - no disk
+        yield stdio_client(server, log)
+
+
+@asynccontextmanager
+async def mcp_call(
+    message: PreToolCall | dict[str, Any],
+    connected: Callable[[], AbstractAsyncContextManager[Any]] = mcp_server,
+) -> AsyncGenerator[Once, None]:
     """`call_tool` with the payload as its argument."""
     arguments = {"call": msgspec.to_builtins(message)}
-    async with mcp_server() as session:
+    async with connected() as mcp:
 
         async def once() -> None:
-            result = await session.call_tool("pre_tool_call", arguments)
+            result = await mcp.call_tool("pre_tool_call", arguments)
             assert not result.is_error, result
 
         yield once

@@ -1,6 +1,6 @@
 """`make real-servers`: public MCP servers as plugins in `sliphook chat`, with a guard in front.
 
-    python -m tests.real_servers [SERVER] ...
+    python -m tests.real_servers [SERVER | conformance] ...
 
 npm and pip install the servers. Each has a home of its own, is installed as a user does it, and is
 called by the scripted model.
@@ -25,6 +25,7 @@ from typing import Final
 from tests.adapters.attached.fake_agent import wait_for
 from tests.programs import WAIT_S, Program, Workshop
 
+from .conformance import conforms
 from .servers import FORBIDDEN, SERVERS, Server, ServersMissing, Step, install
 
 _SECRET: Final = "a-secret-of-the-user"
@@ -32,6 +33,7 @@ _GUARD: Final = f"""
 if method == "hook/pre_tool_call" and "{FORBIDDEN}" in json.dumps(params["arguments"]):
     return {{"decision": "deny", "reason": "not this"}}
 """
+_SUITE: Final = "conformance"
 _LONG: Final = Step("trigger-long-running-operation", {"duration": 600, "steps": 600}, "")
 
 
@@ -187,8 +189,8 @@ def interrupted(home: Path) -> None:
 
 def main(wanted: list[str]) -> int:
     """The exit code: 0 if every server went well."""
-    if unknown := set(wanted) - set(SERVERS):
-        print(f"there is no {', '.join(sorted(unknown))}; there is {', '.join(SERVERS)}")
+    if unknown := set(wanted) - set(SERVERS) - {_SUITE}:
+        print(f"there is no {', '.join(sorted(unknown))}; there is {', '.join(SERVERS)}, {_SUITE}")
         return 2
     try:
         install()
@@ -203,6 +205,8 @@ def main(wanted: list[str]) -> int:
     }
     if "everything" in tried:
         tried["an interrupt"] = interrupted
+    if not wanted or _SUITE in wanted:
+        tried[_SUITE] = conforms
     failed = 0
     for name, run in tried.items():
         begun_s = time.monotonic()
