@@ -175,8 +175,8 @@ class WhileRunning:
     async def _meanwhile(
         self, bench: Bench, what: str, request: Callable[[int], bytes], advice: str
     ) -> str:
-        # Twice: the tool may have ended by itself just before the answer.
-        for again in (False, True):
+        # The tool may have ended by itself just before the answer.
+        for tries_left in reversed(range(_TRIES)):
             async with self._running(bench) as (child, call, sent):
                 sent = f"{sent}, and {RUNS_S:g} s later {what}"
                 other = child.next_id()
@@ -184,7 +184,7 @@ class WhileRunning:
                 await child.reply(other, children.ANSWER_S, sent=sent, advice=advice)
                 if child.first_of(call, other) == other:
                     return f"answered after {1000 * child.took_s(other):.1f} ms"
-                if again:
+                if not tries_left:
                     came = (
                         f"{what} was answered only after the tool call,"
                         f" {child.took_s(other):.1f} s after it was sent"
