@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -136,24 +135,17 @@ async def check_plugin(
     spec = plugin if isinstance(plugin, PluginSpec) else PluginSpec(plugin)
     why = why_not_startable(spec.path)
     if why is not None:
-        found(
-            CheckFinding(
-                name="starts",
-                section="The process",
-                verdict="failed",
-                sent="nothing",
-                came=why,
-                advice="make it a program",
-            )
-        )
+        found(_not_started(why, "make it a program"))
         return Report(path=str(spec.path), name=None, findings=tuple(findings))
     with temporary_folder("sliphook-check-") as folder:
         async with trio.open_nursery() as nursery:
             bench = Bench(spec, folder, nursery, trace)
-            if spec.made is not None:  # what an adapter finds once, it knows in every check
-                with suppress(InterviewError):
-                    await interview(spec, bench.data_dir)
-            found(await _run(_START, bench, math.inf))
+            # what an adapter finds once, it knows in every check
+            why = None if spec.made is None else await _why_of_no_use(spec, bench.data_dir)
+            if why is not None:
+                found(_not_started(why, "run what the plugin is made of by hand"))
+            else:
+                found(await _run(_START, bench, math.inf))
             manifest = bench.manifest
             if manifest is not None:
                 ends_s = trio.current_time() + ALL_S
@@ -163,11 +155,30 @@ async def check_plugin(
                 finally:
                     await bench.drop()
             # Last: any check may have seen such a breach.
-            for finding in _conduct(bench):
+            for finding in _conduct(bench) if why is None else ():
                 found(finding)
             nursery.cancel_scope.cancel()
-    return Report(
-        path=str(spec.path), name=manifest.name if manifest else None, findings=tuple(findings)
+    name = manifest.name if manifest is not None else spec.name
+    return Report(path=str(spec.path), name=name, findings=tuple(findings))
+
+
+async def _why_of_no_use(spec: PluginSpec, data_dir: Path) -> str | None:
+    """Why nothing can be checked of a plugin that an adapter makes, or None."""
+    try:
+        manifest = await interview(spec, data_dir)
+    except InterviewError as error:
+        return str(error)
+    return manifest.wire.disabled
+
+
+def _not_started(why: str, advice: str) -> CheckFinding:
+    return CheckFinding(
+        name="starts",
+        section="The process",
+        verdict="failed",
+        sent="nothing",
+        came=quote(why, _TEXT_CHARS),
+        advice=advice,
     )
 
 

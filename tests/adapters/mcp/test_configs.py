@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import pytest
 
@@ -137,7 +138,8 @@ def test_a_secret_in_an_address_is_not_recorded() -> None:
 
 
 def test_what_is_no_secret_is_taken() -> None:
-    words = ["-y", "@scope/mcp-server-of-a-long-name-v2@1.2.3", "--max-tokens", "4096"]
+    words = ["-y", "mcp-server-for-some-long-name-of-an-api-v2", str(uuid.UUID(int=2**127 - 1))]
+    words += ["@scope/mcp-server-of-a-long-name-v2@1.2.3", "--max-tokens", "4096"]
     words += [
         "--token-file",
         "/run/secrets/token1",

@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from sliphook import PluginHost, ToolOutcome
+from sliphook.check import check_plugin
 from tests.programs import WAIT_S, until
 
 from .made import RAW, hurried, server
@@ -138,6 +139,14 @@ async def test_what_ends_in_a_call_fails_it_with_a_line(
         outcome = await called(way, tmp_path, on_problem=keeper(problems))
     assert outcome.result.is_error
     assert said in problems[0]
+
+
+async def test_one_that_cannot_be_used_does_not_pass_the_checks() -> None:
+    with trio.fail_after(WAIT_S):
+        report = await check_plugin(server("raw", [*RAW, "strict-and-gone"]))
+    (finding,) = report.findings
+    assert (finding.name, finding.verdict) == ("starts", "failed")
+    assert finding.came == "the MCP server cannot be used: it ended with status 1"
 
 
 async def test_one_that_hangs_in_initialize_leaves_itself_out(tmp_path: Path) -> None:
