@@ -158,7 +158,7 @@ async def check_plugin(
             for finding in _conduct(bench) if why is None else ():
                 found(finding)
             nursery.cancel_scope.cancel()
-    name = manifest.name if manifest is not None else spec.name
+    name = manifest.name if manifest is not None else spec.made and spec.made.name
     return Report(path=str(spec.path), name=name, findings=tuple(findings))
 
 

@@ -145,7 +145,7 @@ async def test_one_that_cannot_be_used_does_not_pass_the_checks() -> None:
     with trio.fail_after(WAIT_S):
         report = await check_plugin(server("raw", [*RAW, "strict-and-gone"]))
     (finding,) = report.findings
-    assert (finding.name, finding.verdict) == ("starts", "failed")
+    assert (report.name, finding.name, finding.verdict) == ("raw", "starts", "failed")
     assert finding.came == "the MCP server cannot be used: it ended with status 1"
 
 
