@@ -158,7 +158,8 @@ async def check_plugin(
             for finding in _conduct(bench) if why is None else ():
                 found(finding)
             nursery.cancel_scope.cancel()
-    name = manifest.name if manifest is not None else spec.made and spec.made.name
+    own = spec.made.name if spec.made is not None else None
+    name = manifest.name if manifest is not None else own
     return Report(path=str(spec.path), name=name, findings=tuple(findings))
 
 
