@@ -38,6 +38,10 @@ def test_what_is_no_utf8_is_replaced() -> None:
     assert whole_characters('"caf\u00e9"'.encode()) == '"caf\u00e9"'.encode()
 
 
+def test_a_byte_order_mark_is_dropped() -> None:
+    assert whole_characters(b'\xef\xbb\xbf{"a": 1}') == b'{"a": 1}'
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_nothing_else_is_changed(text: str) -> None:
     body = f'"{text}"'.encode()

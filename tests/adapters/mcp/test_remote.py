@@ -116,6 +116,15 @@ def test_an_empty_line_begins_another_event() -> None:
     assert weight.lines == 6
 
 
+def test_a_byte_order_mark_hides_no_event() -> None:
+    weight = EventWeight()
+    why = weight.add(b"\xef\xbb\xbfdata: [" + b"1," * 120_000 + b"1]\n\n")
+    assert why == "it sent a message that is too large: it has more than 100,000 values"
+    weight = EventWeight()
+    assert weight.add(b"\xef\xbb\xbfdata: 1\n") is None
+    assert weight.ended() == b"data: 1\n"
+
+
 def test_lines_are_passed_on_when_they_have_ended() -> None:
     weight = EventWeight()
     passed: list[bytes] = []

@@ -32,10 +32,11 @@ _BACKSLASH: Final = b"\0\0"
 def whole_characters(body: bytes) -> bytes:
     """JSON in which U+FFFD stands for each half of a character, and for what is no UTF-8.
 
-    Servers in JavaScript write these when they cut a text, and the SDK drops such a message.
+    Servers in JavaScript write these when they cut a text, and the SDK drops such a message. A
+    byte order mark at the beginning is dropped.
     """
     if not body.isascii():
-        body = body.decode("utf-8", "replace").encode()
+        body = body.decode("utf-8-sig", "replace").encode()
     if (b"\\ud" not in body and b"\\uD" not in body) or b"\0" in body:
         return body
     # all in C: a message may have millions of escapes
@@ -113,9 +114,9 @@ class EventWeight:
         return whole_characters(bytes(self._line))
 
     def _end_line(self) -> str | None:
-        line = bytes(self._line)
+        line = whole_characters(bytes(self._line))
         self._line.clear()
-        self._ended += whole_characters(line)
+        self._ended += line
         self.lines += 1
         if not line.strip(_LINE_ENDS):
             self._bytes = 0
