@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import Workshop
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this protection")
 PR_GET_DUMPABLE = 3
 
@@ -40,6 +42,30 @@ def test_it_is_not_dumpable_and_what_it_starts_is() -> None:
         subprocess.run([sys.executable, "-c", {dumpable!r}])
         """
     ) == ["1", "True", "0", "1"]
+
+
+@LINUX
+@pytest.mark.parametrize("command", ["run hi --plugin", "call ping --plugin", "install --yes"])
+def test_each_command_is_closed_before_a_plugin_starts(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for home in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{home}_HOME", str(tmp_path / home))
+    probe = Workshop(tmp_path).program(tools=["ping"]).path
+    *_, dumpable = said_by(
+        f"""
+        import ctypes, subprocess
+        from sliphook.cli.main import main
+        start = subprocess.Popen.__init__
+        def starts(popen, *args, **options):
+            print(ctypes.CDLL(None).prctl({PR_GET_DUMPABLE}), end=" ", flush=True)
+            start(popen, *args, **options)
+        subprocess.Popen.__init__ = starts
+        main({[*command.split(), str(probe)]!r})
+        print(ctypes.CDLL(None).prctl({PR_GET_DUMPABLE}))
+        """
+    )
+    assert dumpable == "0"
 
 
 @LINUX

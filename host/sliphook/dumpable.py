@@ -4,7 +4,7 @@ A process of the same user may read `/proc/PID/environ`, and with it the key of 
 agent was started with, although no plugin is given it. If a process is not dumpable, the system
 refuses that to all but root.
 
-`sliphook run` and `sliphook chat` call `forbid_dumps`. The library does not by itself, as it
+The command line calls `forbid_dumps`. The library does not by itself, as it
 changes the whole process of the agent: no core dump is written, no debugger or profiler can be
 attached, and `/proc/PID` belongs to root.
 """

@@ -101,7 +101,10 @@ def test_a_chat_goes_on_without_stderr_and_ends_without_stdout() -> None:
 
 
 @needs_full
-def test_an_installation_that_was_agreed_to_goes_on(shop: Workshop) -> None:
+def test_an_installation_that_was_agreed_to_goes_on(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(shop.folder / "data"))
     guard = str(shop.program("guard").path)
     with FULL.open("wb") as full:
         status, out, _ = ran("install", guard, "--yes", stdout=subprocess.PIPE, stderr=full)

@@ -48,8 +48,12 @@ LEAVES_ORPHANS = case_of(
 
 @pytest.mark.parametrize(
     ("command", "typed"),
-    [(["call", "browse", "--timeout", "120"], ""), (["chat"], "TOOL browse {}\n")],
-    ids=["call", "chat"],
+    [
+        (["call", "browse", "--timeout", "120"], ""),
+        (["run", "TOOL browse {}"], ""),
+        (["chat"], "TOOL browse {}\n"),
+    ],
+    ids=["call", "run", "chat"],
 )
 def test_what_a_plugin_leaves_behind_is_waited_for(
     tmp_path: Path, shop: Workshop, command: list[str], typed: str

@@ -11,12 +11,13 @@ from typing import Final
 import trio
 
 from sliphook import HostError, PluginHost
+from sliphook.dumpable import forbid_dumps
 from sliphook.signals import SignalWatch
 
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, Failed, complain
 from .orphans import reap_as_init
 
-__all__ = ["Interruptible", "run_trio"]
+__all__ = ["Interruptible", "before_plugins", "run_trio"]
 
 
 LEAVE_S: Final = 5.0
@@ -80,6 +81,16 @@ def _leave_within(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
+def before_plugins() -> None:
+    """What each command does before it starts plugins; it holds until the process ends.
+
+    From here on they cannot read this process, whose environment has the model's key. As the first
+    process of a container it waits for what they leave behind.
+    """
+    forbid_dumps()
+    reap_as_init()
+
+
 def run_trio(main: Callable[[Interruptible], Awaitable[int]]) -> int:
     """Run one command's async part.
 
@@ -94,7 +105,7 @@ def run_trio(main: Callable[[Interruptible], Awaitable[int]]) -> int:
         click.ClickException: `main` raised it.
     """
     running = Interruptible()
-    reap_as_init()
+    before_plugins()
     try:
         return trio.run(running.run, partial(main, running))
     except HostError as error:

@@ -40,9 +40,7 @@ def command(agent: str | None, plugins: tuple[PluginSpec, ...]) -> int:
     from sliphook.adapters.mcp.serve.server import serve
     from sliphook.cli.chosen_plugins import choose, user_settings
     from sliphook.cli.running import Interruptible, run_trio
-    from sliphook.dumpable import forbid_dumps
 
-    forbid_dumps()
     settings = user_settings()
     chosen = choose(plugins, settings)
     for line in chosen.problems:

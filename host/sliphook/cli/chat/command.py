@@ -70,13 +70,11 @@ def command(
     from sliphook import HostError
     from sliphook.agent.models.base import ModelError
     from sliphook.agent.models.script import ScriptError
-    from sliphook.cli.orphans import reap_as_init
     from sliphook.cli.run.memory import Memory
     from sliphook.cli.run.setup import set_up
 
     from .conversation import chat
 
-    reap_as_init()
     setup = set_up(model, base_url, plugins, shell=shell, watch=watch)
     with _unechoed():
         frontend = _frontend()

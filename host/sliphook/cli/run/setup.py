@@ -19,7 +19,7 @@ from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
 from sliphook.cli.common import Failed
 from sliphook.cli.options.plugin import tried_files
 from sliphook.cli.report import see_log
-from sliphook.dumpable import forbid_dumps
+from sliphook.cli.running import before_plugins
 
 if TYPE_CHECKING:
     from sliphook import Progress
@@ -175,12 +175,10 @@ def set_up(
 ) -> Setup:
     """Combine the options and the settings.
 
-    From here on, plugins cannot read this process: its environment has the model's key.
-
     Raises:
         Failed: the settings break a rule.
     """
-    forbid_dumps()
+    before_plugins()
     settings = user_settings()
     name, address = model_of(model, base_url, settings)
     files = tried_files(plugins) if watch else ()
