@@ -139,7 +139,13 @@ def test_a_secret_in_an_address_is_not_recorded() -> None:
 
 def test_what_is_no_secret_is_taken() -> None:
     words = ["-y", "mcp-server-for-some-long-name-of-an-api-v2", str(uuid.UUID(int=2**127 - 1))]
-    words += ["@scope/mcp-server-of-a-long-name-v2@1.2.3", "--max-tokens", "4096"]
+    words += [
+        "hf_mcp_server",
+        "sk-learn-server",
+        "@scope/mcp-server-of-a-long-name-v2@1.2.3",
+        "--max-tokens",
+        "4096",
+    ]
     words += [
         "--token-file",
         "/run/secrets/token1",

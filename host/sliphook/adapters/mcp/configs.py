@@ -27,8 +27,8 @@ _SECRET_NAME: Final = re.compile(r"key|token|secret|passw|credential|auth", re.I
 _NO_SECRET: Final = re.compile(r"true|false|yes|no|on|off|none|\d{0,6}", re.IGNORECASE)
 """What stands behind such a name, too: MAX_TOKENS, ENABLE_AUTH."""
 _SECRET_VALUE: Final = re.compile(
-    r"(sk-|gh[opsu]_|github_pat_|xox|glpat-|AKIA|ya29\.|sbp_|tvly-|nvapi-|hf_|eyJ).+"
-    r"|(?=\D*\d)(?=.*[A-Za-z0-9+=]{20})[A-Za-z0-9_+=-]{32,}"
+    r"(?=\D*\d)((sk-|gh[opsu]_|github_pat_|xox|glpat-|AKIA|ya29\.|sbp_|tvly-|nvapi-|hf_|eyJ).+"
+    r"|(?=.*[A-Za-z0-9+=]{20})[A-Za-z0-9_+=-]{32,})"
 )
 _PIECE: Final = re.compile(r"[^\s=&?:;,\"']+")
 """What a command is cut into: options, their values, the parts of an address."""
