@@ -36,6 +36,7 @@ _KEPT: Final = frozenset(
 )
 """Not printable for Python, but joiners, and signs that enclose the digits behind them."""
 _IN_A_LINE: Final = re.compile(f"[\t\n{_UNSEEN}]")
+_RUNS: Final = re.compile(f"([\t\n{_UNSEEN}]+)")
 _IN_TEXT: Final = re.compile(f"[{_UNSEEN}]")
 
 
@@ -61,16 +62,24 @@ def quote(data: bytes | str, limit: int = 120) -> str:
     if len(text) <= limit and text.isprintable() and not _IN_A_LINE.search(text):
         return text
     pieces: list[str] = []
-    length = 0
-    for piece in map(_shown, text):
-        pieces.append(piece)
-        length += len(piece)
-        # an escape has many characters: most of a text of nothing else is not looked at
+    length, room = 0, limit - len(_ELLIPSIS)
+    for index, run in enumerate(_RUNS.split(text)):
+        if index % 2 == 0 and run.isprintable():
+            length += len(run)
+            # by characters where it may have to be cut
+            pieces += [run] if length <= room else run
+        else:
+            for piece in map(_shown, run):
+                pieces.append(piece)
+                length += len(piece)
+                # an escape has many characters: most of a text of nothing else is not looked at
+                if length > limit:
+                    break
         if length > limit:
             break
     else:
         return "".join(pieces)
-    while pieces and length > limit - len(_ELLIPSIS):
+    while pieces and length > room:
         length -= len(pieces.pop())
     return "".join(pieces) + _ELLIPSIS
 

@@ -222,13 +222,15 @@ class Instance:
 
     @trio.lowlevel.enable_ki_protection
     async def _drain_stderr(self) -> None:
-        while self._read_stderr(self._process.stderr) != 0:
+        while (count := self._read_stderr(self._process.stderr)) != 0:
+            if (count or 0) > 4 * 1024:  # many may flood it at once
+                await self._pace.step()
             await trio.lowlevel.wait_readable(self._process.stderr)
 
     def _read_stderr(self, descriptor: int) -> int | None:
         """Read one piece; returns its size, 0 at the end of the stream, None if none is there."""
         try:
-            data = os.read(descriptor, 64 * 1024)
+            data = os.read(descriptor, 32 * 1024)
         except BlockingIOError:
             return None
         except OSError:
@@ -268,8 +270,7 @@ class Instance:
             ending = describe_exit(returncode) if returncode is not None else "could not be killed"
             early = "" if self.ready_since is not None else " before it answered initialize"
             self.why = f"{ending}{early}"
-            cut_short = self.connection.cut_short
-            if cut_short is not None:
+            if (cut_short := self.connection.cut_short) is not None:
                 # half a message is the plugin's fault, unless a signal ended it in the middle
                 self.why += f"; {cut_short}"
                 self._status = (
@@ -295,8 +296,7 @@ class Instance:
 
     def _say_warning(self, message: str) -> None:
         if self._warnings.allows(trio.current_time()):
-            left_out = self._warnings.take_left_out("warnings")
-            if left_out is not None:
+            if (left_out := self._warnings.take_left_out("warnings")) is not None:
                 self._owner.log_line("warning", left_out)
             self._owner.log_line("warning", message)
 

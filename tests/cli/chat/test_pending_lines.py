@@ -50,6 +50,26 @@ def test_a_begun_line_is_cut_when_it_takes_too_many_rows() -> None:
     assert pending.begun == "d"
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "shown", "begun"),
+    [("e", ["aa\nbb\ncc\n"], "de"), ("e\naabbccd", [], "aabbccd")],
+)
+def test_what_comes_while_a_begun_line_is_cut_stands_behind_it(
+    monkeypatch: pytest.MonkeyPatch, meanwhile: str, shown: list[str], begun: str
+) -> None:
+    """The agent's loop never waits while a long line is cut."""
+    pending = PendingLines()
+    pending.put_delta("aabbccd")
+
+    def wrapped(text: str, columns: int) -> list[str]:
+        pending.put_delta(meanwhile)
+        return [text[at : at + columns] for at in range(0, len(text), columns)]
+
+    monkeypatch.setattr(pending_lines, "wrapped", wrapped)
+    assert texts(pending, columns=2, max_begun_rows=3) == shown
+    assert pending.begun == begun
+
+
 def test_the_text_of_everything_ends_the_begun_line() -> None:
     pending = PendingLines()
     pending.put([("class:log", "one "), ("", "two\n")])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.torture.case import Case, on_hook, python
+import trio
+
+from tests.torture.case import Case, Workshop, nothing, on_hook, python
+from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 _MANY = """
 def often(message):
@@ -92,7 +95,34 @@ _PATTERNS = (
     """ {"origin": origin}} for origin in (["*:*"], ["?" * n for n in range(1016, 1023)])]).encode()"""
 )
 
+
+async def _many_flood_stderr(shop: Workshop) -> str:
+    flood = """
+    greet()
+    reply(hook(), {})
+    until, lines = time.monotonic() + 1.0, (b"x" * 900 + b"\\x07\\n") * 70
+    while time.monotonic() < until: os.write(2, lines)
+    serve()
+    """
+    makes = [python(flood, name=f"bad{number}") for number in range(12)]
+    programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
+    stage = Stage(shop)
+    async with stage.open_host(programs) as host, host.session() as stage.session:
+        check_healthy(await stage.ask())
+        await trio.sleep(1.0)
+        check_healthy(await stage.ask())
+        assert {plugin.state for plugin in host.plugins} == {"ready"}
+    return "answered"
+
+
 CASES = (
+    Case(
+        "heavy",
+        "twelve that flood stderr",
+        "few of them in one pass of the loop",
+        nothing,
+        scene=_many_flood_stderr,
+    ),
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(
         "a log message of one long field", _log("b'\"k\":\"' + fill(b'ab\\\\n', 60_000) + b'\"'")

@@ -25,6 +25,7 @@ class PendingLines:
         self._whole: deque[StyleAndTextTuples] = deque()
         self._lost = 0
         self._begun = ""
+        self._ended = 0  # lines of the model's text so far
 
     @property
     def begun(self) -> str:
@@ -41,6 +42,7 @@ class PendingLines:
         with self._lock:
             whole, newline, self._begun = (self._begun + delta).rpartition("\n")
             if newline:
+                self._ended += 1
                 self._put([("", whole + "\n")])
 
     def take(self, columns: int, max_begun_rows: int) -> list[StyleAndTextTuples]:
@@ -52,15 +54,22 @@ class PendingLines:
         with self._lock:
             lines = list(self._whole)
             self._whole.clear()
-            rows = wrapped(self._begun, columns)
-            if len(rows) > max_begun_rows:
-                lines.append([("", "\n".join(rows[:-1]) + "\n")])
-                self._begun = rows[-1]
+            begun, ended = self._begun, self._ended
             if self._lost:
                 said = f"{self._lost} lines were not shown: the terminal is too slow\n"
-                lines.append([("class:warning", said)])
+                lost: StyleAndTextTuples = [("class:warning", said)]
                 self._lost = 0
-        return lines
+            else:
+                lost = []
+        # not under the lock, which the agent's loop would wait for: a megabyte takes 0.3 s
+        rows = wrapped(begun, columns)
+        if len(rows) > max_begun_rows:
+            with self._lock:
+                # else it has ended meanwhile, and goes as a whole line
+                if self._ended == ended:
+                    lines.append([("", "\n".join(rows[:-1]) + "\n")])
+                    self._begun = rows[-1] + self._begun[len(begun) :]
+        return [*lines, lost] if lost else lines
 
     def take_text(self) -> str:
         """Take everything, the begun line as a whole one, without styles."""
@@ -69,6 +78,7 @@ class PendingLines:
             text += f"{self._begun}\n" if self._begun else ""
             self._whole.clear()
             self._begun = ""
+            self._ended += 1
         return text
 
     def _put(self, text: StyleAndTextTuples) -> None:
