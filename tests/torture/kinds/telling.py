@@ -109,7 +109,7 @@ _HOSTILE = {
 
 _REPEATS = on_hook(
     f"""
-    secrets = json.loads({json.dumps(json.dumps(_SECRETS))})
+    secrets = json.loads({json.dumps(json.dumps(_SECRETS[:5]))})
     for text in secrets:
         for level in range(3):
             os.write(2, text.encode() + b'\\n')
@@ -146,8 +146,8 @@ _FORGED = on_hook(
 
 
 def _forges_nothing(written: str) -> None:
-    # the lines of the log file: they begin with the time and the process
-    lines = [line.split(" ", 3) for line in written.splitlines() if line.startswith("20")]
+    # the lines of the log file: they begin with the date and the process
+    lines = [line.split(" ", 3) for line in written.splitlines() if re.match(r"\d{4}-", line)]
     forged = [line for line in lines if "exited with status 3" in line[-1]]
     assert len(forged) >= 3, lines
     assert {line[2] for line in forged} == {"plugin"}, forged
