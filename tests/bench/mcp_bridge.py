@@ -22,6 +22,8 @@ from .table import Row, Skipped
 from .workshop import Workshop
 
 _NAME = "bench-mcp"
+_SHARE = 0.3
+"""Of a round's calls. After fewer, what three processes lost from the caches still shows."""
 _TOOL = "pre_tool_call"
 _CALL, _BESIDE, _START, _MEMORY = (
     "tool call through the bridge to MCP",
@@ -76,7 +78,7 @@ async def _calls(shop: Workshop, scale: Scale) -> tuple[Contestant, Contestant, 
     (ours,) = shop.python("tool", ["own-tool"])
     async with AsyncExitStack() as stack:
         entered = [
-            Contestant(name, await stack.enter_async_context(one), 0.1)
+            Contestant(name, await stack.enter_async_context(one), _SHARE)
             for name, one in (
                 ("MCP server as a plugin", _tool(_server(), arguments)),
                 ("the same tool as our plugin", _tool(PluginSpec(ours), arguments)),
