@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None, reason="no C compiler; the floor's child and most plugins are in C"
 )
 
-PART_S = 600.0
+PART_S = 480.0
 ROWS = {
     "hook": 13,
     "at-once": 2,

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,22 @@ def test_what_a_plugin_leaves_behind_is_waited_for(
     )
     assert done.returncode == 0, done.stderr
     assert "20 are gone" in done.stdout, json.dumps(done.stdout)
+
+
+def test_one_thread_waits_however_often_it_is_begun() -> None:
+    program = """
+    import os, threading
+    os.getpid = lambda: 1
+    from sliphook.cli.orphans import reap_as_init
+    for _ in range(3):
+        reap_as_init()
+    print(threading.active_count())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
+    assert done.stdout == "2\n"

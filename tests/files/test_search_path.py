@@ -54,7 +54,10 @@ def test_whoever_looks_for_a_program_does_so_here() -> None:
 
 def test_no_program_is_started_by_its_bare_name() -> None:
     """The system would look for it along PATH itself, relative entries too."""
-    bare = re.compile(r"(?:subprocess\.(?:run|Popen)|open_process)\(\s*\[\s*\"(?!/)", re.MULTILINE)
+    bare = re.compile(
+        r"(?:subprocess\.(?:run|Popen)\(|open_process\(|\b(?:words|command|argv) =)"
+        r"\s*\[\s*\"(?![/-])"
+    )
     found = [
         str(path.relative_to(HOST))
         for path in HOST.rglob("*.py")

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from contextlib import suppress
+from functools import cache
 from typing import Final
 
 __all__ = ["reap_as_init"]
@@ -20,8 +21,9 @@ _OWN_WAIT_LOOKS: Final = 2
 """After more looks at one ended child it counts as an orphan: ours are waited for at once."""
 
 
+@cache
 def reap_as_init() -> None:
-    """Begin to wait for orphans, in a thread, if this process is PID 1; else do nothing."""
+    """Begin to wait for orphans, in a thread, if this process is PID 1 and does not do so yet."""
     if os.getpid() == 1:
         threading.Thread(target=_reap_for_ever, name="sliphook-orphans", daemon=True).start()
 
