@@ -39,6 +39,8 @@ with PluginHost([spec]) as host, host.session() as session, session.turn("x") as
 BEFORE = {
     "ignored": "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n",
     "SIGTERM ignored": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n",
+    "ignored by C code": "import ctypes, signal\nignore = ctypes.c_void_p(1)\n"
+    "ctypes.CDLL(None).signal(signal.SIGCHLD, ignore)\n",
     "blocked": "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n",
     "as usual": "",
 }

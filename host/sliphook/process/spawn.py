@@ -259,8 +259,17 @@ def _signal_words() -> list[str]:
     A program that ignores SIGCHLD takes a child that failed for one that did not. To go by way of
     `starter_main` costs 15 ms, so it is done only if it is needed.
     """
-    ignored = signal.SIG_IGN in map(signal.getsignal, (signal.SIGCHLD, signal.SIGTERM))
-    return ["signals"] if ignored or signal.pthread_sigmask(signal.SIG_BLOCK, []) else []
+    return ["signals"] if _ignores_signals() or signal.pthread_sigmask(signal.SIG_BLOCK, []) else []
+
+
+def _ignores_signals() -> bool:
+    signals = signal.SIGCHLD, signal.SIGTERM
+    # by the system, if it says so: Python does not know what C code has set
+    with suppress(OSError, IndexError, ValueError):
+        status = Path("/proc/self/status").read_bytes()
+        ignored = int(status.partition(b"\nSigIgn:")[2].split(maxsplit=1)[0], 16)
+        return any(ignored >> (number - 1) & 1 for number in signals)
+    return signal.SIG_IGN in map(signal.getsignal, signals)
 
 
 def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:

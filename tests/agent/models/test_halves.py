@@ -134,6 +134,19 @@ async def test_halves_in_the_conversation_are_sent_as_unknown_characters(
     assert [text in sent for text in ("half a \ufffd", "\ufffd!", '"\ufffd"')] == [True] * 3
 
 
+@pytest.mark.parametrize("model_type", [OpenAIModel, AnthropicModel])
+async def test_arguments_of_too_many_halves_are_refused(
+    model_type: type[OpenAIModel | AnthropicModel],
+) -> None:
+    call = ToolCallRequest(call_id="a", name="f", arguments={"a": ["\ud83d"] * 20_000})
+    model: Model = model_type("m-1", base_url="http://127.0.0.1:9")
+    with pytest.raises(ModelError, match="the conversation cannot be sent: too many") as caught:
+        async with model.stream([Message(role="assistant", content=None, tool_calls=[call])], []):
+            pass
+    assert caught.value.kind == "refused"
+    await model.aclose()
+
+
 async def test_what_is_broken_in_another_way_stays_an_error() -> None:
     with pytest.raises(ModelError, match="no chunk of an answer"):
         await pieces_of(OpenAIModel, b'data: {"choices":"\\ud83d\n\n')

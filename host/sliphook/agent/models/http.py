@@ -13,7 +13,6 @@ import trio
 from httpx_sse import ServerSentEvent
 
 from sliphook.quoting import quote
-from sliphook.wire import envelope
 
 from .address import SetBy, is_loopback, without_login
 from .base import ModelError, Piece, TextDelta, in_pieces
@@ -30,6 +29,7 @@ from .bounded.limits import (
 from .bounded.listed import names_in
 from .bounded.network import bound
 from .http_errors import failure_of_excess, failure_of_status, failure_of_transport, hide_key
+from .request import as_json
 
 CONNECT_TIMEOUT_S: Final = 10.0
 SILENCE_TIMEOUT_S: Final = 300.0
@@ -278,7 +278,7 @@ async def _encoded(body: dict[str, Any]) -> bytes:
     messages: list[msgspec.Raw] = []
     length = 0
     for message in body["messages"]:
-        messages.append(msgspec.Raw(_written(message)))
+        messages.append(msgspec.Raw(as_json(message)))
         length += len(bytes(messages[-1]))
         if length > MAX_REQUEST_BYTES:
             raise ModelError(
@@ -287,14 +287,7 @@ async def _encoded(body: dict[str, Any]) -> bytes:
                 " reads; begin a new one",
             )
         await trio.lowlevel.checkpoint()
-    return _written(body | {"messages": messages})
-
-
-def _written(part: Any) -> bytes:
-    try:
-        return envelope.encode(part)
-    except TypeError as error:
-        raise ModelError("refused", f"the conversation cannot be sent: {error}") from None
+    return as_json(body | {"messages": messages})
 
 
 async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncGenerator[Piece]:

@@ -12,14 +12,13 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from sliphook.schemas import tool_for
-from sliphook.wire import envelope
 from sliphook_sdk.protocol import Message, ModelTool, Part, ToolCallRequest, Usage
 
 from .base import token_count
 from .bounded.limits import MAX_PARTS, TooMuch
 from .bounded.written import decode
 from .echoed_fields import EchoedFields, EchoedFieldStore
-from .request import NO_IMAGES, as_text, images_of
+from .request import NO_IMAGES, as_json, as_text, images_of
 
 _T = TypeVar("_T")
 
@@ -217,6 +216,9 @@ def request_body(
         echoed: the fields that belong to earlier answers.
         usage: ask for the count of tokens at the end.
         images: send the images of tools' results.
+
+    Raises:
+        ModelError: see `as_json`.
     """
     body: dict[str, Any] = {
         "model": model,
@@ -239,7 +241,7 @@ def _wire_tool(tool: ModelTool) -> dict[str, Any]:
 
 
 def _wire_call(call: ToolCallRequest, echoed: EchoedFields) -> dict[str, Any]:
-    arguments = envelope.encode(call.arguments).decode()
+    arguments = as_json(call.arguments).decode()
     wire = {
         "id": call.call_id,
         "type": "function",

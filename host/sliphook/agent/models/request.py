@@ -1,6 +1,6 @@
 """Pure: what requests to model servers have in common.
 
-Fields that the user's settings or a plugin add, and the parts of tools' results, for models that
+Its JSON, fields that the user's settings or a plugin add, and the parts of tools' results, for models that
 take images and for those that take none.
 """
 
@@ -11,11 +11,26 @@ from typing import Any, Final
 
 from sliphook.plugin.model_servers import WRITTEN_BY_THE_CLIENT
 from sliphook.quoting import quote
+from sliphook.wire import envelope
 from sliphook_sdk.protocol import Message, Part
 from sliphook_sdk.protocol.parts import size_of
 
+from .base import ModelError
+
 NO_IMAGES: Final = "this model takes no images"
 _CHARS: Final = 300
+
+
+def as_json(part: Any) -> bytes:
+    """A part of a conversation as JSON.
+
+    Raises:
+        ModelError: it cannot be written. The conversation's fault.
+    """
+    try:
+        return envelope.encode(part)
+    except TypeError as error:
+        raise ModelError("refused", f"the conversation cannot be sent: {error}") from None
 
 
 def with_parameters(
