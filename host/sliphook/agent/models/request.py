@@ -1,7 +1,7 @@
 """Pure: what requests to model servers have in common.
 
-Its JSON, fields that the user's settings or a plugin add, and the parts of tools' results, for models that
-take images and for those that take none.
+Its JSON, fields that the user's settings or a plugin add, and the parts of tools' results, for
+models that take images and for those that take none.
 """
 
 from __future__ import annotations
