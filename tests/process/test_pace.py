@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import trio
+import trio.testing
 
 from sliphook.process.pace import Pace
+from sliphook.process.streams import read_by_turns
 
 
 class _Passes(trio.abc.Instrument):
@@ -50,3 +53,34 @@ async def test_a_task_that_is_cancelled_gives_its_place_away() -> None:
             given_up.cancel_scope.cancel()
             nursery.start_soon(one, 20)
     assert left == [20]
+
+
+async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> None:
+    passes, pace = _Passes(), Pace()
+    reads: Counter[int] = Counter()
+    pipes = [os.pipe() for _ in range(20)]
+
+    def read(descriptor: int) -> int:
+        reads[passes.number] += 1
+        return len(os.read(descriptor, 1024))
+
+    trio.lowlevel.add_instrument(passes)
+    try:
+        with trio.fail_after(120):
+            async with trio.open_nursery() as nursery:
+                for ours, _ in pipes:
+                    nursery.start_soon(read_by_turns, ours, read, pace)
+                await trio.testing.wait_all_tasks_blocked()
+                for _, theirs in pipes:
+                    os.write(theirs, b"x")
+                await trio.testing.wait_all_tasks_blocked()
+                bursts = reads.copy()
+                for _, theirs in pipes:
+                    os.close(theirs)
+    finally:
+        trio.lowlevel.remove_instrument(passes)
+        for ours, _ in pipes:
+            os.close(ours)
+    assert bursts.total() == 20
+    assert reads.total() == 40
+    assert max(reads.values()) == 4

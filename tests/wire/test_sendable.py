@@ -64,6 +64,28 @@ def test_what_is_too_deep_or_beyond_a_double(value: Any, excess: str | None) -> 
         encode_value(value)
 
 
+@pytest.mark.parametrize(
+    ("values", "excess"),
+    [
+        ([b"[" * 127 + b"]" * 127, *[b"[]"] * 300_000], None),
+        ([b"[" * 128 + b"]" * 128, *[b"[]"] * 300_000], TOO_DEEP),
+        ([b"[" * 70 + b"]" * 70] * 1_000, None),
+        ([b'[{"a":[{}]}]'] * 50_000, None),
+        ([b'[{"a":[{}]}]'] * 50_000 + [b"[" * 129 + b"]" * 129], TOO_DEEP),
+        ([b'"["', b"[]"] * 100_000, None),
+        # nested less, but that takes too long to see
+        ([b"[]"] * 500_001, TOO_DEEP),
+        ([b"[" * 70 + b"]" * 70] * 28_000, TOO_DEEP),
+        ([b"[" * 70 + b"]" * 70] * 7_000, TOO_DEEP),
+        ([b'"["', b"[]"] * 100_001, TOO_DEEP),
+    ],
+)
+def test_too_many_brackets_to_look_through_are_too_deep(
+    values: list[bytes], excess: str | None
+) -> None:
+    assert excess_of(b"[%b]" % b",".join(values), 128) == excess
+
+
 @given(
     st.recursive(
         st.sampled_from(["", "[", "]}", '"', '\\"[', 1]),

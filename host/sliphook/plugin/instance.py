@@ -20,6 +20,7 @@ from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
 from sliphook.process.pace import Pace
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import StderrTail
+from sliphook.process.streams import read_by_turns
 from sliphook.quoting import quote
 from sliphook.transport.call import Call, CallStatus
 from sliphook.transport.connection import Connection
@@ -222,10 +223,7 @@ class Instance:
 
     @trio.lowlevel.enable_ki_protection
     async def _drain_stderr(self) -> None:
-        while (count := self._read_stderr(self._process.stderr)) != 0:
-            if (count or 0) > 4 * 1024:  # many may flood it at once
-                await self._pace.step()
-            await trio.lowlevel.wait_readable(self._process.stderr)
+        await read_by_turns(self._process.stderr, self._read_stderr, self._pace)
 
     def _read_stderr(self, descriptor: int) -> int | None:
         """Read one piece; returns its size, 0 at the end of the stream, None if none is there."""

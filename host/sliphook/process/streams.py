@@ -15,6 +15,10 @@ import sys
 from collections.abc import Callable
 from typing import IO, cast
 
+import trio
+
+from .pace import Pace
+
 Start = Callable[[int, int], "subprocess.Popen[bytes]"]
 """Starts the process with these as its stdin and stdout, and a pipe as its stderr."""
 
@@ -48,3 +52,18 @@ def start_with_streams(start: Start) -> subprocess.Popen[bytes]:
 
 def _file(ours: socket.socket, mode: str) -> IO[bytes]:
     return cast("IO[bytes]", open(ours.detach(), mode, buffering=0))
+
+
+async def read_by_turns(
+    descriptor: int, read_piece: Callable[[int], int | None], pace: Pace
+) -> None:
+    """Call `read_piece` whenever something can be read, until it returns 0.
+
+    Few of the tasks that share a `pace` do so in one pass of the loop.
+    """
+    while True:
+        await trio.lowlevel.wait_readable(descriptor)
+        # in between: those that were written to at once wake in one pass
+        await pace.step()
+        if read_piece(descriptor) == 0:
+            return

@@ -22,12 +22,20 @@ from . import envelope
 
 _ALL_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _TOO_MANY: Final = b"0" * (MAX_HOST_DIGITS + 1)
-_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
+_STEPS: Final = bytes.maketrans(b"[]", b"\x01\xff")
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
 _NOT_MARKS: Final = bytes(set(range(256)) - set(b'"[{]}'))
 _TWO_BYTES: Final = b'"\\\b\t\n\f\r'
 _SIX_BYTES: Final = bytes(set(range(0x20)) - set(_TWO_BYTES))
-_ROUNDS: Final = 8
-"""Each takes away a level at least: most values have no more."""
+_LARGE: Final = 256 * 1024
+"""A text of so many bytes nearly always has some brackets."""
+_FEW_BRACKETS: Final = 200_000
+"""So many are counted up and down in Python, at 20 ns each."""
+_MAX_BRACKETS: Final = 1_000_000
+"""Of all rounds together; each takes a level away, at 2 to 5 ns a bracket."""
+_MAX_STRINGS: Final = 100_000
+"""With brackets in them; they are cut out one by one."""
 
 
 def encode_value(value: Any) -> bytes:
@@ -83,32 +91,42 @@ def _values_in(text: bytes) -> int:
 def excess_of(body: bytes, levels: int) -> str | None:
     """What a JSON text that `envelope.encode` has written does too much of, as a verb, or None.
 
-    It is looked through by passes in C, and its strings are told from the rest only if the text
-    goes too far with them: 1 ns a byte, and 4 then, however many strings there are.
+    It is looked through by passes in C: 1 ns a byte, and 4 to 5 if it has many brackets or digits.
+    If those are too many to be looked through in 20 ms, it counts as too deep: that are a million
+    brackets that are no part of strings, less if many of them are deep, or 100,000 strings with
+    brackets between them. A text of no more than `MAX_MESSAGE_VALUES` never has so many.
     """
-    deep = body.count(b"[") + body.count(b"{") > levels
-    wide = _TOO_MANY in body.translate(_ALL_ZEROS)
-    if not deep and not wide:
+    if len(body) <= min(2 * levels, MAX_HOST_DIGITS):
         return None
-    bare = with_quotes_of_strings(body)
-    if deep and _is_deeper(bare, levels):
+    # not `count`, which takes several times as long if there are many
+    deep = len(body) > _LARGE or len(body.translate(None, _NOT_BRACKETS)) > 2 * levels
+    if deep and _is_deeper(with_quotes_of_strings(body), levels):
         return f"is nested deeper than {levels} levels"
-    if wide and _has_long_number(bare):
+    wide = _TOO_MANY in body.translate(_ALL_ZEROS)
+    if wide and _has_long_number(with_quotes_of_strings(body)):
         return f"has a number of more than {MAX_HOST_DIGITS} digits"
     return None
 
 
 def _is_deeper(bare: bytes, levels: int) -> bool:
-    # two quotes with nothing between them tell nothing of what is before and behind
-    marks = bare.translate(None, _NOT_MARKS).replace(b'""', b"")
-    brackets = b"".join(marks.split(b'"')[::2])
-    left = brackets
-    for done in range(_ROUNDS):
-        # there are as many levels as rounds, two for each, and what is left
-        if len(left) // 2 + 2 * done <= levels:
-            return False
-        left = left.replace(b"{}", b"").replace(b"[]", b"")
-    return max(accumulate(array("b", brackets.translate(_STEPS))), default=0) > levels
+    marks = bare.translate(_ONE_KIND, _NOT_MARKS)
+    if marks.count(b'"') > 2 * _MAX_STRINGS:
+        # two quotes with nothing between them tell nothing of what is before and behind
+        marks = marks.replace(b'""', b"")
+        if marks.count(b'"') > 2 * _MAX_STRINGS:
+            return True
+    left = b"".join(marks.split(b'"')[::2])
+    taken, looked = 0, 0
+    while taken + len(left) // 2 > levels:
+        if len(left) <= _FEW_BRACKETS:
+            return taken + max(accumulate(array("b", left.translate(_STEPS)))) > levels
+        looked += len(left)
+        if looked > _MAX_BRACKETS:
+            return True
+        # the innermost ones: exactly one level of what is left
+        left = left.replace(b"[]", b"")
+        taken += 1
+    return False
 
 
 def _has_long_number(bare: bytes) -> bool:

@@ -9,7 +9,7 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.session.results import LlmGate, ToolOutcome
-from sliphook_sdk.protocol import Message, ToolResult, Usage
+from sliphook_sdk.protocol import Message, ToolCallRequest, ToolResult, Usage
 from tests.heartbeat import timed_interrupt, unmeasured
 from tests.torture.case import Case, Make, Workshop, nothing, python
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
@@ -62,12 +62,27 @@ def _case(name: str, promise: str, act: Act, plugins: Callable[[], Sequence[Make
 # --------------------------------------------------------------------------------------------
 
 
-def _conversation(name: str, promise: str, content: str, count: int, expected: int | None) -> Case:
-    """A model call with that conversation; so many messages are with the gate afterwards."""
+def _conversation(
+    name: str,
+    promise: str,
+    content: str,
+    count: int,
+    expected: int | None,
+    arguments: Callable[[], dict[str, Any]] | None = None,
+) -> Case:
+    """A model call with that conversation; so many messages are with the gate afterwards.
+
+    With `arguments` each message is of the model's, and calls a tool with them.
+    """
 
     async def act(stage: Stage, _: PluginHost) -> str:
         with unmeasured():
             messages = [Message(role="user", content=content) for _ in range(count)]
+            if arguments is not None:
+                call = ToolCallRequest(call_id="c", name="shell", arguments=arguments())
+                messages = [
+                    Message(role="assistant", content=content, tool_calls=[call]) for _ in messages
+                ]
         gate: LlmGate | None = None
         async with stage.session.turn("talk") as turn:
             gate = await turn.pre_llm_call(provider=None, model=None, messages=messages, tools=[])
@@ -248,6 +263,38 @@ CASES = (
     ),
     _conversation(
         "a conversation of 100 MB", "the plugins are asked without it", "x" * 4_000, 25_000, 25_000
+    ),
+    _conversation(
+        "a conversation of much nesting",
+        "the plugins are asked without it",
+        "x",
+        35,
+        35,
+        lambda: {"a": [_nested(69)] * 700},
+    ),
+    _conversation(
+        "a conversation of pairs of brackets",
+        "the plugins are asked without it",
+        "x",
+        60,
+        60,
+        lambda: {"a": _lists(19_000)},
+    ),
+    _conversation(
+        "a conversation of texts with brackets",
+        "the plugins are asked without it",
+        "x",
+        20,
+        20,
+        lambda: {"a": ["[x]", []] * 9_000},
+    ),
+    _conversation(
+        "a conversation of edits of code",
+        "each of 20 plugins is sent all of it",
+        "x",
+        5_000,
+        5_000,
+        lambda: {"edits": [{"old": '    x["a"] = {"b": [1, "\\n"]}\n' * 10, "new": "{}"}]},
     ),
     _tool("a tool of 1 MiB", "20 plugins are told", lambda: "x" * 2**20, "ok", "xxx"),
     _tool("a tool of 100 MiB", "it is refused", lambda: "x" * 100 * 2**20, "error", "are the most"),

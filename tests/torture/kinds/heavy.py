@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import trio
 
 from tests.torture.case import Case, Workshop, nothing, on_hook, python
@@ -115,7 +117,41 @@ async def _many_flood_stderr(shop: Workshop) -> str:
     return "answered"
 
 
+async def _many_burst_on_stderr(shop: Workshop) -> str:
+    """All of them write as much as a pipe takes while the loop stands still, so they wake at once."""
+    bursts = """
+    greet()
+    reply(hook(), {})
+    for _ in range(3):
+        while not os.path.exists("../go"): time.sleep(0.001)
+        os.write(2, (b"x" * 900 + b"\\x07\\n") * 36)
+        while os.path.exists("../go"): time.sleep(0.001)
+    serve()
+    """
+    makes = [python(bursts, name=f"bad{number}") for number in range(20)]
+    programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
+    stage = Stage(shop)
+    go = shop.folder / "data" / "go"
+    async with stage.open_host(programs) as host, host.session() as stage.session:
+        check_healthy(await stage.ask())
+        for _ in range(3):
+            go.touch()
+            time.sleep(0.1)  # noqa: ASYNC251 - takes no CPU, and no task reads meanwhile
+            go.unlink()
+            await trio.sleep(0.2)
+        check_healthy(await stage.ask())
+        assert {plugin.state for plugin in host.plugins} == {"ready"}
+    return "answered"
+
+
 CASES = (
+    Case(
+        "heavy",
+        "twenty that write to stderr at once",
+        "few of them in one pass of the loop",
+        nothing,
+        scene=_many_burst_on_stderr,
+    ),
     Case(
         "heavy",
         "twelve that flood stderr",

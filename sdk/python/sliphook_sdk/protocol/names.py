@@ -15,9 +15,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BACKSLASH: Final = b"\x00"
-_QUOTE: Final = b"\x01"
-# what stands for the two escapes that hide where a string ends: JSON has no such bytes in strings
+# what stands for the two escapes that hide where a string ends: JSON has no such bytes in strings.
+# As long as the escapes, which takes half of the time.
+_BACKSLASH: Final = b"\x00\x00"
+_QUOTE: Final = b"\x01\x01"
 _HIDDEN: Final = re.compile(rb"[\\\x00\x01]")
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'{}":'))
 _STRINGS: Final = msgspec.json.Decoder(list[str])
@@ -39,7 +40,7 @@ class DoubledName(NamedTuple):
 def split_at_quotes(text: bytes) -> list[bytes]:
     """The text cut at the quotes of its strings: what is outside and inside of them, by turns.
 
-    Escapes stay, but for those of a backslash and of a quote, which become one byte each.
+    Escapes stay, but for those of a backslash and of a quote, which become two bytes each.
 
     Args:
         text: does not end inside an escape.
