@@ -21,7 +21,9 @@ _KEY_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _KEY_CHARS: Final = 8
-_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@:]*:(?P<password>[^/?#@]+)@", re.IGNORECASE)
+URL_PASSWORD: Final = re.compile(
+    r"[a-z][a-z0-9+.-]{0,30}://(?P<user>[^/?#@:]*):(?P<password>[^/?#@]+)@", re.IGNORECASE
+)
 
 _MAX_STEPS: Final = 20_000
 """Parts of a schema that are looked at. The schema is the plugin's and may be of any size."""
@@ -45,14 +47,19 @@ def own_keys(environ: Mapping[str, str]) -> list[str]:
     """What is secret in the agent's own environment: values, by their names, and passwords in URLs.
 
     No plugin is given them, but one may read them from `/proc` and repeat them. A short value of
-    another variable than an `API_KEY` may be any word, and is left.
+    another variable than an `API_KEY` may be any word, as may a short password or one that is the
+    user's name, and is left.
     """
     named = [
         value
         for name, value in environ.items()
         if (found := _KEY_NAME.search(name)) and (found["api"] or len(value) >= _KEY_CHARS)
     ]
-    return named + [found["password"] for found in map(_URL.match, environ.values()) if found]
+    return named + [
+        found["password"]
+        for found in map(URL_PASSWORD.match, environ.values())
+        if found and len(found["password"]) >= _KEY_CHARS and found["password"] != found["user"]
+    ]
 
 
 def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:

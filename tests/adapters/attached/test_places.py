@@ -39,6 +39,15 @@ def test_the_users_own(client: Client, runtime: Path, agents: Callable[..., Agen
     looks_in(client, agents, runtime / "sliphook")
 
 
+def test_a_umask_that_takes_all_away(
+    client: Client, runtime: Path, agents: Callable[..., Agent]
+) -> None:
+    agent = agents(client)
+    command = f"umask 777; {client.command('claude-code', 'PreToolUse', closed=True)}"
+    agent.run([{"command": command, "stdin": json.dumps({"session_id": "s-1"})}])
+    assert (runtime / "sliphook").stat().st_mode & 0o777 == 0o700
+
+
 @pytest.mark.parametrize("wrong", ["another user's", "everybody's", "gone", "a file", "relative"])
 def test_a_runtime_folder_that_is_none(
     client: Client,

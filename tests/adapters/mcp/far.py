@@ -74,6 +74,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.far.tokens.append(self.headers["Authorization"])
+        if self.path == "/gone":
+            self.send_error(404)
+            return
         call = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         results: dict[str, Any] = {
             "initialize": {

@@ -292,6 +292,18 @@ def test_lines_are_cut_however_they_come() -> None:
     run(story())
 
 
+def test_behind_the_end_nothing_is_read_however_much_comes() -> None:
+    async def story() -> None:
+        lines = LineReader(10, lambda _: False)
+        lines.connection_made(Source())
+        lines.data_received(b"last\nhalf")
+        lines.end()
+        lines.data_received(b"\nmore\n")
+        assert [await lines.line() for _ in range(2)] == [b"last\n", None]
+
+    run(story())
+
+
 @pytest.mark.parametrize("sent", [b"0123456789a", b"0123456789ab\n", b"ok\n0123456789ab\n"])
 def test_a_line_that_is_too_long_is_not_kept(sent: bytes) -> None:
     async def story() -> None:

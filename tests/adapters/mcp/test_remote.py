@@ -84,6 +84,15 @@ async def test_a_status_that_is_an_error_is_told(tmp_path: Path) -> None:
         ]
 
 
+async def test_an_address_with_no_server_is_told_by_its_status(tmp_path: Path) -> None:
+    with trio.fail_after(WAIT_S), far_server() as far:
+        async with PluginHost([server("far", [far.address.replace("/mcp", "/gone")])]) as host:
+            await until(lambda: host.plugins[0].state == "self_disabled")
+            assert host.plugins[0].why == (
+                "the MCP server cannot be used: it answered with HTTP 404 (Not Found)"
+            )
+
+
 async def test_a_token_does_not_go_elsewhere(tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), far_server() as far, far_server() as other:
         far.elsewhere = other.address

@@ -41,6 +41,7 @@ int open(const char *path, int flags, ...) { return ASK(open, path, flags, 0600,
 int dup2(int from, int to) { return ASK(dup2, from, to, 0, 0, 0); }
 int flock(int fd, int how) { return ASK(flock, fd, how, 0, 0, 0); }
 int mkdir(const char *path, mode_t mode) { return ASK(mkdir, path, mode, 0, 0, 0); }
+mode_t umask(mode_t mask) { return ASK(umask, mask, 0, 0, 0, 0); }
 int stat(const char *path, struct stat *there) { return ASK(stat, path, there, 0, 0, 0); }
 int lstat(const char *path, struct stat *there) { return ASK(lstat, path, there, 0, 0, 0); }
 int chdir(const char *path) { return ASK(chdir, path, 0, 0, 0, 0); }

@@ -305,6 +305,7 @@ int main(int count, char **words) {
   agent = words[1], event = words[2], closed = count > 3 && !strcmp(words[3], "--closed");
   deadline = now_ms() + ANSWER_MS;
   signal(SIGPIPE, SIG_IGN);
+  umask(umask(077) & 077); /* what is made here is the user's own */
   struct bytes in = read_stdin(), id;
   if (!find_id(in, &id)) unreached();
   place(id);

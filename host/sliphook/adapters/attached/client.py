@@ -298,6 +298,7 @@ def main(words: list[str]) -> int:
     if len(words) < 3:
         return 64
     client = Asking(words[1], words[2], "--closed" in words[3:])
+    os.umask(os.umask(0o077) & 0o077)  # what is made here is the user's own
     try:
         code, out, err = client.ask(*read_stdin(client.until_s))
     except (OSError, ValueError):

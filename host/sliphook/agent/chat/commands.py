@@ -41,9 +41,9 @@ ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins", "model
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
 _MAX_LINES: Final = 500
+"""The longest reply of a plugin: it is meant for a screen, not for a file."""
 _MAX_CHARS: Final = 100_000
 """To quote so many takes 10 ms."""
-"""The longest reply of a plugin: it is meant for a screen, not for a file."""
 
 
 class Slash(NamedTuple):

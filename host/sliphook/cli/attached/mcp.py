@@ -34,6 +34,7 @@ def command(agent: str | None, plugins: tuple[PluginSpec, ...]) -> int:
         raise Failed("this needs the extra mcp: pip install 'sliphook[mcp]'")
     if agent is not None:
         dialect_of(agent)
+    os.umask(os.umask(0o077) & 0o077)  # the folder of daemons is the user's own
     source, sink = take_stdio()
 
     from sliphook.adapters.mcp.serve.chosen import Chooser

@@ -260,6 +260,21 @@ async def test_a_daemon_that_is_not_there_is_started(
     assert guard.names().count("pre_tool_call") == 2
 
 
+async def test_a_daemon_is_started_under_a_umask_that_takes_all_away(
+    guard: Program, mcp_server: Mcp
+) -> None:
+    before = os.umask(0o777)
+    try:
+        async with mcp_server(*ATTACHED, **SESSION) as server:
+            await hello(server)
+            assert texts(await server.ask(call(1, "hello"))) == ["echo: hello"]
+    finally:
+        os.umask(before)
+    folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "sliphook"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {one.stat().st_mode & 0o777 for one in folder.glob("*.owner")} == {0o600}
+
+
 async def test_a_daemon_that_was_killed_is_started_again(
     built_c: Client, guard: Program, agents: Agents, mcp_server: Mcp
 ) -> None:

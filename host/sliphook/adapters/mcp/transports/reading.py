@@ -61,6 +61,8 @@ class LineReader(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
+        if self._has_ended:
+            return
         if not self._buffer and data.find(b"\n") == len(data) - 1 and self._at_once(data):
             return
         self._buffer += data

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 from mcp.client import Transport
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.inbound import MCP_METHOD_HEADER
 from mcp_types import INTERNAL_ERROR
 
@@ -36,7 +36,7 @@ _REOPEN_S: Final = 1.0
 """The least time from one opened stream to the next, whatever the server wishes."""
 _LINES_PER_MESSAGE: Final = 4
 _ERRORS: Final = HTTPStatus.BAD_REQUEST
-"""From this status on. That a session is not found, the SDK tells."""
+"""From this status on."""
 _JSON_RPC: Final = b'"jsonrpc"'
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -112,7 +112,9 @@ class _Bounded(httpx2.AsyncBaseTransport):
         except (_TooMuch, httpx2.TransportError) as exc:
             return _failed(in_a_line(exc))
         status = response.status_code
-        if status >= _ERRORS and status != HTTPStatus.NOT_FOUND and _JSON_RPC not in body:
+        # that a session is gone, the SDK tells
+        is_gone = status == HTTPStatus.NOT_FOUND and MCP_SESSION_ID in request.headers
+        if status >= _ERRORS and not is_gone and _JSON_RPC not in body:
             return _failed(f"it answered with HTTP {status} ({response.reason_phrase})", status)
         return httpx2.Response(status, headers=response.headers, content=body)
 
