@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 import uuid
 
 import pytest
 
-from sliphook.adapters.mcp.configs import FoundServer, looks_secret, servers_in
+from sliphook.adapters.mcp.configs import FoundServer, servers_in
+from sliphook.adapters.mcp.secret_looks import looks_secret
 
 CLAUDE = """{"mcpServers": {
   "Git Hub": {"command": "npx", "args": ["-y", "server-github", "${HOME}/x"],
@@ -41,7 +44,8 @@ enabled = false
 
 
 def read(text: str, *, is_toml: bool = False) -> list[FoundServer]:
-    return servers_in(text, is_toml=is_toml, folder="/srv/shop", environ={"HOME": "/home/ada"})
+    environ = {"HOME": "/home/ada", "HOST_NAME": "hunter2"}
+    return servers_in(text, is_toml=is_toml, folder="/srv/shop", environ=environ)
 
 
 def test_claude_code_and_cursor() -> None:
@@ -113,6 +117,25 @@ def test_secrets_are_known_by_name_or_by_look() -> None:
     assert not looks_secret("PLACE", "a-word-that-is-long-and-has-no-digit")
     assert not looks_secret("MAX_TOKENS", "4096")
     assert not looks_secret("ENABLE_AUTH", "true")
+    assert not looks_secret("PASSWORD", "")
+    assert not looks_secret("PWD", "/home/ada")
+    assert looks_secret("DB_PASSWORD", "482913")
+    assert looks_secret("LOGIN_PIN", "1234")
+    assert looks_secret("DB_PASS", "x")
+    assert looks_secret("DATABASE_URL", "postgresql://admin:pw@db/mydb")
+    assert looks_secret("HEADERS", "Authorization: Bearer abcdefgh")
+    assert looks_secret("PLACE", "hf_" + "QWERTYUIOPasdfghjklZXCVBNMqwertyui")
+    assert looks_secret("PLACE", "ghp_" + "QWERTYUIOPasdfghjklZXCVBNMqwertyui")
+
+
+def test_random_text_is_a_secret() -> None:
+    draw = random.Random(1)
+    tokens = [draw.randbytes(32) for _ in range(500)]
+    for encode in (base64.b64encode, base64.urlsafe_b64encode, bytes.hex):
+        texts = [encode(token) for token in tokens]
+        words = [text if isinstance(text, str) else text.decode().rstrip("=") for text in texts]
+        seen = sum(looks_secret("PLACE", word) for word in words)
+        assert seen >= 485, encode  # one that begins with / looks like a path
 
 
 @pytest.mark.parametrize(
@@ -123,6 +146,19 @@ def test_secrets_are_known_by_name_or_by_look() -> None:
         (["--user", "ada", "0123456789abcdef0123456789abcdef"], "ada"),
         (["mcp-remote", "https://x.example/mcp?apiKey=tvly-dev-0123"], "apiKey"),
         (["--header", "Authorization: Bearer abcd-0123-efgh"], "Bearer"),
+        (["--header", "Authorization: Basic dXNlcjpwYXNz"], "Basic"),
+        (["--header", "X-Api-Key:abcdef"], "X-Api-Key"),
+        (["--password", "hunter2"], "--password"),
+        (["--password", "a:b,c;d"], "--password"),
+        (["--token", "correct-horse-battery-staple"], "--token"),
+        (["--auth", "hunter2"], "--auth"),
+        (["--pat", "hunter2"], "--pat"),
+        (["-e", "DB_PASSWORD=482913"], "DB_PASSWORD"),
+        (["mcp-remote", "https://x.example/mcp?api_key=abcdefghijklmno"], "api_key"),
+        (["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"], "npx"),
+        (["postgresql://admin:S3cr3tPassw0rd@db/mydb"], "postgresql://admin"),
+        (["--dsn=postgresql://admin:pw@db/mydb"], "postgresql://admin"),
+        (["--password", "${HOST_NAME}"], "--password"),
     ],
 )
 def test_a_secret_in_a_command_is_not_recorded(words: list[str], behind: str) -> None:
@@ -133,8 +169,12 @@ def test_a_secret_in_a_command_is_not_recorded(words: list[str], behind: str) ->
 
 
 def test_a_secret_in_an_address_is_not_recorded() -> None:
-    (found,) = read('{"mcpServers": {"x": {"url": "https://x.example/?key=sk-0123"}}}')
-    assert (found.why_not or "").startswith("a secret stands behind key in its url")
+    for url, behind in (
+        ("https://x.example/?key=sk-0123", "key"),
+        ("https://user:S3cr3tPassw0rd@host/mcp", "https://user"),
+    ):
+        (found,) = read(json.dumps({"mcpServers": {"x": {"url": url}}}))
+        assert (found.why_not or "").startswith(f"a secret stands behind {behind} in its url")
 
 
 def test_what_is_no_secret_is_taken() -> None:
@@ -147,6 +187,17 @@ def test_what_is_no_secret_is_taken() -> None:
         "4096",
     ]
     words += [
+        "https://auth:8443/mcp/server",
+        "ghcr.io/acme/mcp-auth:latest-v2",
+        "mcp-server-auth",
+        "production",
+        "--no-auth",
+        "production",
+        "--auth",
+        "bearer",
+        "--ssl-key",
+        "certs/server.pem",
+        "git+ssh://git@example.org:22/Acme/MyServer2.git@v1",
         "--token-file",
         "/run/secrets/token1",
         "--key",

@@ -3,8 +3,8 @@
 `mcpServers` of Claude Code and Cursor, `servers` of VS Code (JSON with comments), and
 `[mcp_servers.NAME]` of Codex (TOML); a plugin of Claude Code may name its servers without
 `mcpServers`. The value of a variable that looks like a secret, or that the file takes from
-elsewhere, is never recorded: the user has to grant the variable. A server with a secret in its
-command is left out.
+elsewhere, is not recorded: the user has to grant the variable. A server with what looks like one in
+its command or its address is left out.
 """
 
 from __future__ import annotations
@@ -18,22 +18,13 @@ from typing import Any, Final, NamedTuple, cast
 from sliphook_sdk.protocol import why_no_plugin_name
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 
+from .secret_looks import behind_what, looks_secret
+
 MOST_SERVERS: Final = 100
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _TAKEN: Final = re.compile(r"\$\{(?:env:)?([^}]*)\}")
 _BEARER: Final = re.compile(r"Bearer \$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET_NAME: Final = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
-_NO_SECRET: Final = re.compile(r"true|false|yes|no|on|off|none|\d{0,6}", re.IGNORECASE)
-"""What stands behind such a name, too: MAX_TOKENS, ENABLE_AUTH."""
-_SECRET_VALUE: Final = re.compile(
-    r"(?=\D*\d)((sk-|gh[opsu]_|github_pat_|xox|glpat-|AKIA|ya29\.|sbp_|tvly-|nvapi-|hf_|eyJ).+"
-    r"|(?=.*[A-Za-z0-9+=]{20})[A-Za-z0-9_+=-]{32,})"
-)
-_PIECE: Final = re.compile(r"[^\s=&?:;,\"']+")
-"""What a command is cut into: options, their values, the parts of an address."""
-_SECRET_OPTION: Final = re.compile(r"(key|token|secret|passw\w*|bearer)$", re.IGNORECASE)
-_SECRET_PIECE: Final = re.compile(r"(?=\D*\d)[^/.~$-].{11,}")
 _FOLDERS: Final = ("workspaceRoot", "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT")
 
 
@@ -170,7 +161,6 @@ def _command(
     if not isinstance(server.get("command"), str) or not isinstance(arguments, list):
         raise _Unfit("it has no command and no url")
     words = [server["command"], *map(_text, cast("list[object]", arguments))]
-    _refuse_secrets(words, "command")
     own: list[str] = []
     variables = [str(name) for name in cast("list[object]", server.get("env_vars") or [])]
     for name, given in _table(server.get("env")).items():
@@ -182,6 +172,7 @@ def _command(
         elif given is not None:
             own.append(f"{name}={value}")
     said = [_TAKEN.sub(lambda one: _value(one[1], environ), word) for word in words]
+    _refuse_secrets(said, "command")
     return (*own, *said), tuple(dict.fromkeys(variables))
 
 
@@ -200,19 +191,10 @@ def _text(value: object) -> str:
 
 
 def _refuse_secrets(words: Iterable[str], where: str) -> None:
-    before = "the beginning"
-    for piece in _PIECE.findall(" ".join(words)):
-        is_told = _SECRET_OPTION.search(before) and _SECRET_PIECE.fullmatch(piece)
-        if is_told or _SECRET_VALUE.fullmatch(piece):
-            raise _Unfit(
-                f"a secret stands behind {before[:40]} in its {where}, and would be recorded; if"
-                " the server takes a variable for it, run: sliphook install --mcp NAME"
-                " --env VARIABLE -- COMMAND"
-            )
-        before = piece
-
-
-def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable's value should not be recorded."""
-    is_told = _SECRET_NAME.search(name) and not _NO_SECRET.fullmatch(value)
-    return bool(is_told or _SECRET_VALUE.fullmatch(value))
+    behind = behind_what(" ".join(words))
+    if behind is not None:
+        raise _Unfit(
+            f"a secret stands behind {behind[:40]} in its {where}, and would be recorded; if"
+            " the server takes a variable for it, run: sliphook install --mcp NAME"
+            " --env VARIABLE -- COMMAND"
+        )
