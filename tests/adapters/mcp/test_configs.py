@@ -159,6 +159,7 @@ def test_random_text_is_a_secret() -> None:
         (["postgresql://admin:S3cr3tPassw0rd@db/mydb"], "postgresql://admin"),
         (["--dsn=postgresql://admin:pw@db/mydb"], "postgresql://admin"),
         (["--password", "${HOST_NAME}"], "--password"),
+        (["git+https://ghp_QWERTYUIOPasdfghjkl@github.com/acme/x@v1"], "git+https"),
     ],
 )
 def test_a_secret_in_a_command_is_not_recorded(words: list[str], behind: str) -> None:
@@ -172,6 +173,7 @@ def test_a_secret_in_an_address_is_not_recorded() -> None:
     for url, behind in (
         ("https://x.example/?key=sk-0123", "key"),
         ("https://user:S3cr3tPassw0rd@host/mcp", "https://user"),
+        ("https://x.example/s/0123456789abcdef0123456789abcdef/mcp", "https"),
     ):
         (found,) = read(json.dumps({"mcpServers": {"x": {"url": url}}}))
         assert (found.why_not or "").startswith(f"a secret stands behind {behind} in its url")
@@ -189,6 +191,8 @@ def test_what_is_no_secret_is_taken() -> None:
     words += [
         "https://auth:8443/mcp/server",
         "ghcr.io/acme/mcp-auth:latest-v2",
+        f"ghcr.io/acme/server@sha256:{'0123456789abcdef' * 4}",
+        f"git+https://github.com/acme/x@{'0123456789' * 4}",
         "mcp-server-auth",
         "production",
         "--no-auth",

@@ -20,7 +20,7 @@ _NUMBER: Final = re.compile(r"\d{1,6}")
 _NAME_OF_NUMBERS: Final = re.compile(r"passw|(?:pass|pwd|pin)$", re.IGNORECASE)
 """Of a secret that may be a number."""
 
-_PIECE: Final = re.compile(r"[^\s=&?:;,\"']+")
+_PIECE: Final = re.compile(r"[^\s=&?:;,\"']+(?:(?<=@sha256):[0-9a-f]{64})?")
 """What a command is cut into: options, their values, the parts of an address."""
 _OPTION: Final = re.compile(
     r"(?:key|token|secret|passw\w*|passphrase|credentials?|authorization|bearer|basic"
@@ -81,6 +81,8 @@ def _is_asked_for(before: str, between: str) -> bool:
 
 
 def _looks_random(piece: str) -> bool:
+    if piece.startswith("//"):  # an address: its user, its path without what is pinned behind @
+        return any(_looks_random(part.partition("@")[0]) for part in piece.split("/") if part)
     if _VALUE.fullmatch(piece):
         return True
     return bool(_MIXED.fullmatch(piece)) and len(_TURN.findall(piece)) > _MOST_TURNS
