@@ -39,6 +39,8 @@ _log = logging.getLogger(__name__)
 # not trio's default limiter: the agent's threads may use it up
 _looks = trio.CapacityLimiter(8)
 
+_STDERR_PIECE = 8 * 1024  # bytes that are taken, and searched for secrets, in one step
+
 
 class InstanceOwner(Protocol):
     """What an instance needs of its plugin; none of the methods may raise."""
@@ -228,7 +230,7 @@ class Instance:
     def _read_stderr(self, descriptor: int) -> int | None:
         """Read one piece; returns its size, 0 at the end of the stream, None if none is there."""
         try:
-            data = os.read(descriptor, 32 * 1024)
+            data = os.read(descriptor, _STDERR_PIECE)
         except BlockingIOError:
             return None
         except OSError:
@@ -258,7 +260,7 @@ class Instance:
         )
         await self._process.end_session()
         await self.connection.read_rest()
-        await drain(self._process.stderr, self._read_stderr)
+        await drain(self._process.stderr, self._read_stderr, self._pace)
         # also if another process holds the pipe: half a line is not the next process's
         self._take_stderr(self._stderr.close(trio.current_time()))
         self._hang.stop()

@@ -119,11 +119,12 @@ async def reap(process: Process, name: str, pace: Pace, *, grace_s: float) -> in
     return returncode
 
 
-async def drain(descriptor: int, read_piece: Callable[[int], int | None]) -> None:
+async def drain(descriptor: int, read_piece: Callable[[int], int | None], pace: Pace) -> None:
     """Read what a dead process left in a pipe, without waiting for more, and close the pipe."""
     # bounded: a process that has left the group may hold the pipe and go on writing
     for _ in range(LAST_READS):
+        # many may have ended at once
+        await pace.step()
         if not read_piece(descriptor):
             break
-        await trio.lowlevel.checkpoint()
     descriptors.close(descriptor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import trio
@@ -24,6 +24,10 @@ _SECRETS = [
     "7",
     *(f"x{number:03}" for number in range(500)),
 ]
+_MANY_SECRETS = [
+    *(f"y{number:04}" for number in range(500)),
+    *(f"{number}" for number in range(910_000, 911_000)),
+]
 _MANY = 20
 """Plugins beside which an interrupt is timed; a busy machine needs some of the 2 ms itself."""
 
@@ -34,6 +38,7 @@ def _traced(
     make: Make,
     text: str = "hello",
     leaves: Callable[[str], None] | None = None,
+    secrets: Sequence[str] = _SECRETS,
 ) -> Case:
     """A turn with the user's `text`, beside both traces; `leaves` looks at all that was written."""
 
@@ -54,7 +59,8 @@ def _traced(
                 data_home=folder / "data",
                 log_dir=folder / "logs",
             )
-            stage.host.hide(_SECRETS)
+            with unmeasured():
+                stage.host.hide(secrets)
             async with stage.host, stage.host.session() as stage.session:
                 check_healthy(await stage.ask(text))
                 await stage.interrupt()
@@ -117,6 +123,19 @@ _REPEATS = on_hook(
             raw(b'stray ' + text.encode().replace(b'\\n', b' ') + b'\\n')
             text = json.dumps({{'k': text}})
     reply(id, {{'context': ['; '.join(secrets)]}})
+    """
+)
+
+_ALMOST = on_hook(
+    """
+    pieces = [b"y%03dz y%04d9 9%d1 " % (n % 500, n % 600, 910000 + n % 1000) for n in range(3000)]
+    lines = [b"".join(pieces[n : n + 25]) + b"\\n" for n in range(0, 3000, 25)]
+    for n in range(0, len(lines), 8):
+        os.write(2, b"".join(lines[n : n + 8]))
+        said = (b"".join(lines[n : n + 8])).decode()
+        send(method='host/log', params={'level': 'info', 'message': said})
+    raw(b"".join(lines)[:20000].replace(b"\\n", b" ") + b"\\n")
+    reply(id, {})
     """
 )
 
@@ -251,6 +270,12 @@ CASES = (
         for name, text in _HOSTILE.items()
     ),
     _traced("repeats secrets", "shown nowhere, however JSON spells them", _REPEATS, leaves=_hides),
+    _traced(
+        "almost repeats many secrets",
+        "no secret is searched for long",
+        _ALMOST,
+        secrets=_MANY_SECRETS,
+    ),
     _traced("sends back what it reads", "only recorded", _ECHO),
     _traced("asks for initialize", "only recorded", _ASKS),
     _traced("forges a report", "whose line it is stands in it", _FORGED, leaves=_forges_nothing),

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from .secrets import Found, Secrets
+from .occurrences import Found
+from .secrets import Secrets
 from .spelling import LEVELS, decoded, decoded_edits, sources, stripped, stripped_edits
 
 __all__ = ["BEHIND", "REDACTED", "Redactor"]

@@ -2,22 +2,22 @@
 
 The time hardly depends on how many secrets there are, as long as none is found: of each secret a
 few pieces of four bytes are kept in a set, and a text is first looked at in steps of four bytes.
-Only secrets of which a piece was seen are searched for. Of those that are too short for a whole
-step to lie inside, the first four bytes are kept, and a text is looked at in steps from each of
-its first four bytes.
+Only where a step is such a piece is a secret looked for. Those that are too short for a whole step
+to lie inside are in `short_secrets`, numbers in `number_secrets`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import compress, islice
 from typing import Final, NamedTuple
 
+from .number_secrets import NumberSecrets
+from .occurrences import HEAD, WINDOW, Found, Secret, found_at, occurrences
+from .short_secrets import STEP, ShortSecrets, step_at
 from .spelling import decoded, stripped
 
 SHORT: Final = 4
@@ -32,18 +32,8 @@ LINES: Final = 128
 ALL_LINES: Final = 1_024
 """The same for all secrets together. The host's loop adds them: so many take about 10 ms."""
 
-HEAD: Final = 256
-"""Bytes that a text and a long secret must share; what follows is hidden as far as it agrees."""
-
-_STEP: Final = 4
-_SEARCHED: Final = 2 * _STEP - 1
-"""Wherever a secret of so many bytes lies, one whole step of the text is inside of it."""
-
-_FEW: Final = 32
-"""So many short secrets are searched for one by one, which is quicker then."""
-
-_WINDOW: Final = 32 * 1024
-_COMPARED: Final = 64
+_PLACES: Final = 64
+"""So many places of a text are looked at in the time in which one secret is searched for."""
 
 _ATTEMPTS: Final = 8
 """Places in a secret that are tried for pieces that no other secret has."""
@@ -55,32 +45,16 @@ _LONG_LINE: Final = re.compile(rf"[^\r\n]{{{LINE},}}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
-class Secret(NamedTuple):
-    """What is searched for: one form of a secret.
+class _Piece(NamedTuple):
+    """A step that some secrets have.
 
     Attributes:
-        text: the form; of a short secret with its quotes.
-        whole: it is found only if it is a whole JSON string, and `text` has the quotes.
-        number: it is not found inside of a longer number.
-        bare: it is found only outside of JSON strings.
-        begins_escaped: it may begin with an escape, whose backslashes belong to it.
-        ends_escaped: it ends in a backslash.
+        secrets: those.
+        places: where in them it stands, and how long their heads are; each pair once.
     """
 
-    text: bytes
-    whole: bool = False
-    number: bool = False
-    bare: bool = False
-    begins_escaped: bool = False
-    ends_escaped: bool = False
-
-
-class Found(NamedTuple):
-    """A secret in a text, without the quotes of a short one."""
-
-    start: int
-    end: int
-    secret: Secret
+    secrets: list[Secret]
+    places: list[tuple[int, int]]
 
 
 class Secrets:
@@ -92,10 +66,10 @@ class Secrets:
     def __init__(self) -> None:
         self._given: set[str] = set()
         self._known: set[bytes] = set()
-        self._short: list[Secret] = []  # no whole step of a text lies inside of these
-        self._shortest: list[Secret] = []  # those of them that are shorter than a step
-        self._by_begin: dict[int, list[Secret]] = {}
-        self._by_step: dict[int, list[Secret]] = {}
+        self._numbers = NumberSecrets()
+        self._short = ShortSecrets()
+        self._by_head: dict[bytes, list[Secret]] = {}
+        self._by_step: dict[int, _Piece] = {}
         self._steps: set[int] = set()
         self._heads: list[bytes] = []
         self._first_bytes: set[bytes] = set()
@@ -122,33 +96,38 @@ class Secrets:
 
     def find(self, text: bytes) -> Iterator[Found]:
         """Every secret in the text, in no order; they may overlap."""
-        windows = range(0, len(text), _WINDOW)
-        for secret in self._short_ones(text):
-            yield from _occurrences(secret, text, windows)
+        yield from self._numbers.find(text)
+        yield from self._short.find(text)
         nearby: dict[Secret, list[int]] = {}
         view = memoryview(text)
-        for at in windows:
-            window = view[at : at + _WINDOW]
-            steps = window[: len(window) // _STEP * _STEP].cast("I")
-            if not self._steps.isdisjoint(steps):
-                for step in self._steps.intersection(steps):
-                    for secret in self._by_step[step]:
-                        nearby.setdefault(secret, []).append(at)
-        for secret, places in nearby.items():
-            yield from _occurrences(secret, text, places)
+        for at in range(0, len(text), WINDOW):
+            window = view[at : at + WINDOW]
+            steps = window[: len(window) // STEP * STEP].cast("I")
+            if self._steps.isdisjoint(steps):
+                continue
+            seen: dict[int, list[int]] = {}
+            places = zip(range(at, len(text), STEP), steps, strict=False)
+            for place, step in compress(places, map(self._steps.__contains__, steps)):
+                seen.setdefault(step, []).append(place)
+            for step, at_step in seen.items():
+                piece = self._by_step[step]
+                if len(at_step) * len(piece.places) <= _PLACES * len(piece.secrets):
+                    yield from self._around(text, at_step, piece.places)
+                    continue
+                for secret in piece.secrets:
+                    windows = nearby.setdefault(secret, [])
+                    if windows[-1:] != [at]:
+                        windows.append(at)
+        for secret, windows in nearby.items():
+            yield from occurrences(secret, text, windows)
 
-    def _short_ones(self, text: bytes) -> Iterable[Secret]:
-        """The short secrets that may be in the text."""
-        if len(self._short) <= _FEW:
-            return self._short
-        view = memoryview(text)
-        begun: set[int] = set()
-        for at in range(0, len(text), _WINDOW):
-            for first in range(at, at + _STEP):
-                window = view[first : first + _WINDOW]
-                steps = window[: len(window) // _STEP * _STEP].cast("I")
-                begun |= self._by_begin.keys() & steps
-        return [*self._shortest, *(one for step in begun for one in self._by_begin[step])]
+    def _around(
+        self, text: bytes, at_step: Iterable[int], places: Iterable[tuple[int, int]]
+    ) -> Iterator[Found]:
+        for offset, length in places:
+            for start in (at - offset for at in at_step if at >= offset):
+                for secret in self._by_head.get(text[start : start + length], ()):
+                    yield found_at(secret, text, start)
 
     def beginning_before(self, text: bytes, end: int) -> Found | None:
         """The beginning of a secret that the text ends with at `end`, where it was cut."""
@@ -183,81 +162,40 @@ class Secrets:
             )
 
     def _enter(self, secret: Secret) -> None:
-        head = secret.text[:HEAD]
+        head = secret.head
         if not secret.whole and not secret.bare:
             self._heads.append(head)
             self._first_bytes.add(head[:SHORT])
-        if len(head) < _SEARCHED:
-            self._short.append(secret)
-            if len(head) < _STEP:
-                self._shortest.append(secret)
-            else:
-                self._by_begin.setdefault(_number(head, 0), []).append(secret)
+        if secret.number or secret.bare:
+            self._numbers.add(secret)
             return
-        for step in set(self._rare_steps(head)):
-            self._by_step.setdefault(step, []).append(secret)
+        if len(head) < ShortSecrets.END:
+            self._short.add(secret)
+            return
+        self._by_head.setdefault(head, []).append(secret)
+        first = self._rare_steps(head)
+        for offset in range(first, first + STEP):
+            step = step_at(head, offset)
+            piece = self._by_step.setdefault(step, _Piece([], []))
+            if secret not in piece.secrets[-1:]:
+                piece.secrets.append(secret)
+            if (offset, len(head)) not in piece.places:
+                piece.places.append((offset, len(head)))
             self._steps.add(step)
 
-    def _rare_steps(self, head: bytes) -> Sequence[int]:
-        """Four pieces in a row, with few other secrets to them: tokens often begin alike."""
-        last = len(head) - _SEARCHED
-        tried: list[Sequence[int]] = []
-        for at in range(0, last + 1, max(1, last // _ATTEMPTS)):
-            tried.append([_number(head, at + ahead) for ahead in range(_STEP)])
-            if self._steps.isdisjoint(tried[-1]):
-                return tried[-1]
-        return min(tried, key=self._load)
+    def _rare_steps(self, head: bytes) -> int:
+        """Where four pieces in a row have few other secrets to them: tokens often begin alike."""
+        last = len(head) - ShortSecrets.END
+        tried: dict[int, int] = {}
+        for first in range(0, last + 1, max(1, last // _ATTEMPTS)):
+            steps = [step_at(head, first + ahead) for ahead in range(STEP)]
+            tried[first] = self._load(steps)
+            if not tried[first]:
+                return first
+        return min(tried, key=tried.__getitem__)
 
     def _load(self, steps: Iterable[int]) -> int:
-        return sum(len(self._by_step.get(step, ())) for step in steps)
-
-
-def _occurrences(secret: Secret, text: bytes, windows: Iterable[int]) -> Iterator[Found]:
-    """Each place of the secret that lies in one of these windows, or across its bounds."""
-    is_number = secret.number or secret.bare
-    head = secret.text[:HEAD]
-    at = 0
-    for window in windows:
-        at, end = max(at, window - HEAD), window + _WINDOW + HEAD
-        if is_number:
-            for found in _alone(head).finditer(text, at, end):
-                yield Found(found.start(), at := found.end(), secret)
-            continue
-        while (at_head := text.find(head, at, end)) >= 0:
-            at = behind = _end(secret.text, text, at_head)
-            if secret.whole:
-                yield Found(at_head + 1, behind - 1, secret)
-                at = behind - 1  # its closing quote may open another string
-            else:
-                yield Found(at_head, behind, secret)
-
-
-@lru_cache(maxsize=1_024)
-def _alone(number: bytes) -> re.Pattern[bytes]:
-    """Finds a number where its digits do not go on, as they would be there by chance.
-
-    Not in Python: a text may be full of them.
-    """
-    # begins with the number, which `re` finds quickly
-    literal = re.escape(number)
-    return re.compile(rb"%b(?<![0-9]%b)(?<![0-9]\.%b)(?!\.?[0-9])" % ((literal,) * 3))
-
-
-def _end(secret: bytes, text: bytes, start: int) -> int:
-    """How far the text agrees with the secret whose head begins at `start`."""
-    length = min(HEAD, len(secret))
-    while length < len(secret):
-        wanted = secret[length : length + _COMPARED]
-        given = text[start + length : start + length + _COMPARED]
-        if wanted != given:
-            return start + length + _shared(wanted, given)
-        length += len(wanted)
-    return start + length
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+        return sum(len(self._by_step[step].secrets) for step in steps if step in self._by_step)
 
 
 def _forms(secret: str) -> set[bytes]:
@@ -274,7 +212,3 @@ def _forms(secret: str) -> set[bytes]:
         halves = (chr(int.from_bytes(units[at : at + 2], "big")) for at in range(0, len(units), 2))
         encoded.add("".join(halves).encode("utf-8", "surrogatepass"))
     return {form for text in encoded for form in (stripped(text), stripped(decoded(text)))}
-
-
-def _number(text: bytes, at: int) -> int:
-    return int.from_bytes(text[at : at + _STEP], sys.byteorder)
