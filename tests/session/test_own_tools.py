@@ -161,6 +161,14 @@ async def test_a_value_of_very_many_parts_is_a_text_alone(autojump_clock: MockCl
     assert told["data"] is None
 
 
+def in_parts(*parts: Part) -> ToolResult:
+    return ToolResult(content="", parts=list(parts))
+
+
+def held(text: str) -> Part:
+    return Part(type="resource", resource=Resource(uri="a:", text=text))
+
+
 async def test_a_text_that_no_plugin_can_be_told_is_not_for_the_model(
     autojump_clock: MockClock,
 ) -> None:
@@ -182,8 +190,12 @@ async def test_a_text_that_no_plugin_can_be_told_is_not_for_the_model(
         ("漢" * 1_400_000, "4,200,002"),
         ("x" * 4_194_304, "4,194,306"),
         (ToolResult(content="x" * 2_100_000, data="x" * 2_100_000), "4,200,004"),
+        (in_parts(Part(type="text", text="\x01" * 700_000)), "4,200,031"),
+        (in_parts(Part(type="text", text="漢" * 1_400_000)), "4,200,031"),
+        (in_parts(held("\x01" * 700_000)), "4,200,059"),
+        (in_parts(held("x" * 2_090_000), held("x" * 2_090_000)), "4,180,112"),
     ],
-    ids=["quotes", "controls", "wide", "plain", "data"],
+    ids=["quotes", "controls", "wide", "plain", "data", "part", "wide part", "held", "two held"],
 )
 async def test_a_result_that_takes_too_much_in_json_is_not_for_the_model(
     autojump_clock: MockClock, returned: object, size: str
@@ -194,6 +206,47 @@ async def test_a_result_that_takes_too_much_in_json_is_not_for_the_model(
         f"the tool shell failed: it returned {size} bytes in JSON, and 4,128,512 are the most;"
         " write them to a file and return its path"
     )
+
+
+async def test_a_part_of_more_characters_than_are_told_is_not_for_the_model(
+    autojump_clock: MockClock,
+) -> None:
+    for part in (held("x" * 6_000_000), Part(type="text", text="\x01" * 6_000_000)):
+        status, result, _ = await called(in_parts(part))
+        assert status == "error"
+        assert "it returned 6,000,000 characters, and 4,194,304 are the most" in result.content
+
+
+@pytest.mark.parametrize("by", ["the agent", "a plugin", "a substitute"])
+@pytest.mark.parametrize(("chars", "size"), [(3_200_000, None), (3_990_000, "4,190,0")])
+async def test_what_plugins_cannot_see_beside_its_arguments_is_not_for_the_model(
+    autojump_clock: MockClock, by: str, chars: int, size: str | None
+) -> None:
+    long: dict[str, Any] = {"content": "x" * 200_000}
+    arguments = {"text": "x" * chars}
+
+    async def run(_: dict[str, Any]) -> ToolResult:
+        return ToolResult(**long)
+
+    plugin = FakePlugin(
+        "reader",
+        tools={"theirs": long},
+        hooks={"pre_tool_call": {"substitute": {"result": long}} if by == "a substitute" else None},
+        subscriptions=[{"event": "pre_tool_call", "replaces": True}],
+        hears=["post_tool_call"],
+    )
+    async with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+        if by == "a plugin":
+            outcome = await turn.call_tool("theirs", arguments)
+        else:
+            outcome = await turn.call_tool("shell", arguments, run=run)
+        told = [one.params["result"] for one in plugin.fired() if one.name == "post_tool_call"]
+        assert [one["content"] for one in told] == [outcome.result.content]
+        assert outcome.status == ("ok" if size is None else "error")
+        assert ("are the most; write long texts to files" in outcome.result.content) is (
+            size is not None
+        )
+        assert size is None or f"it has {size}" in outcome.result.content
 
 
 async def test_a_value_too_long_to_be_told_twice_is_a_text_alone(

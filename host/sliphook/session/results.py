@@ -23,6 +23,8 @@ from .questions.question import Settlement
 _PART: Final = msgspec.json.Decoder(Part)
 _MAX_RESULT_BYTES: Final = MAX_HOST_PARAMS_BYTES - 64 * 1024
 """Of a result as plugins are told it: there is room for its call beside it."""
+_SHORT_BYTES: Final = 32 * 1024
+"""For arguments of so many bytes there is room, too."""
 _WHY: Final[Mapping[str, str]] = {
     "nobody": "nobody can be asked",
     "timed_out": "nobody has answered",
@@ -196,6 +198,23 @@ class Interruption(msgspec.Struct, frozen=True, kw_only=True):
     invalidation_reason: str
 
 
+def seen(
+    name: str, status: ToolStatus, result: ToolResult, arguments: dict[str, Any]
+) -> tuple[ToolStatus, ToolResult]:
+    """How a call has ended; an error if no plugin could look at its result beside its arguments."""
+    beside = len(envelope.encode(arguments))
+    if beside <= _SHORT_BYTES or status not in ("ok", "error"):
+        return status, result
+    size = beside + len(envelope.encode(result))
+    if size <= _MAX_RESULT_BYTES:
+        return status, result
+    why = (
+        f"the result of {name} is withheld: with its arguments it has {size:,} bytes in JSON, and"
+        f" {_MAX_RESULT_BYTES:,} are the most; write long texts to files and pass their paths"
+    )
+    return "error", ToolResult(content=why, is_error=True)
+
+
 def result_of(returned: object) -> ToolResult:
     """The result of the agent's own tool, from what its function returned, as in the Python SDK.
 
@@ -214,12 +233,12 @@ def result_of(returned: object) -> ToolResult:
         content = _told(returned.content)
         if (unfit := parts.why_not(returned.parts)) is not None:
             raise TypeError(unfit)
-        told = _told_parts(returned.parts) if returned.parts else returned.parts
+        told, size = _told_parts(returned.parts) if returned.parts else (returned.parts, 0)
         # raises if the plugins could not be told of it
         data = encode_value(returned.data)
         if (odd := not_as_written(returned.data, data)) is not None:
             raise TypeError(f"its data cannot be told: {odd}")
-        _check_length(content, len(data) + _chars_of(returned.parts or ()))
+        _check_length(content, len(data) + size)
         return replace(returned, content=content, parts=told)
     if returned is None or isinstance(returned, str):
         return ToolResult(content=_told(returned or ""))
@@ -253,23 +272,26 @@ def _told(content: str) -> str:
     return told
 
 
-def _told_parts(given: Sequence[Part]) -> list[Part]:
-    """The same of parts that `parts.why_not` has found nothing wrong with."""
-    _check_chars(_chars_of(given))
+def _told_parts(given: Sequence[Part]) -> tuple[list[Part], int]:
+    """The same of parts that `parts.why_not` has found nothing wrong with; and bytes in JSON."""
+    _check_chars(sum(map(_chars_of, given)))
     told: list[Part] = []
+    size = 0
     for index, part in enumerate(given):
         # an image is long, and plain already
         data = part.data if part.type in ("image", "audio") else None
         body = envelope.encode(part if data is None else replace(part, data=None))
+        size += len(body) + len(data or "")
         try:
             told.append(replace(_PART.decode(body), data=data))
         except msgspec.ValidationError as error:
             raise TypeError(f"parts[{index}]: {error}") from None
-    return told
+    return told, size
 
 
-def _chars_of(given: Sequence[Part]) -> int:
-    return sum(len(part.data or part.text or "") for part in given)
+def _chars_of(part: Part) -> int:
+    held = part.resource
+    return len(part.data or part.text or (held and (held.text or held.blob)) or "")
 
 
 def _check_chars(chars: int) -> None:

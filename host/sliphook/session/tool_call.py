@@ -22,7 +22,7 @@ from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 from .asking import approve
 from .hooks import Hooks
 from .open_tool import OpenTool, ToolStatus
-from .results import ToolOutcome, result_of
+from .results import ToolOutcome, result_of, seen
 from .state import TurnState
 
 MAX_ERROR_CHARS: Final = 10_000
@@ -246,6 +246,7 @@ class BegunTool:
         elif self._turn.close_tool(tool):
             self._settled = trio.Event()
             try:
+                status, result = seen(tool.name, status, result, tool.arguments)
                 after = await self._hooks.ask(
                     "post_tool_call", self._turn, **tool.over(status, result)
                 )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import LlmGate, PluginHost, Turn
+from sliphook import Interruption, LlmGate, PluginHost, Turn
 from sliphook.adapters.foreign.plugin import HooksPlugin
 from sliphook.adapters.foreign.sources import read_source
 from sliphook.testing import FakePlugin
@@ -319,6 +319,38 @@ async def test_a_script_that_changes_denies(tmp_path: Path) -> None:
             changed = await turn.call_tool("sh", {}, run=lambda a: ran())
             assert changed.status == "denied"
             assert "has changed since it was approved" in changed.result.content
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_a_block_after_a_tool_that_is_not_known_interrupts_the_turn(
+    tmp_path: Path, cut: bool
+) -> None:
+    pytest.importorskip("ruamel.yaml")
+    text = json.dumps({"decision": "block", "reason": TEXT_OF_2_MIB})
+    (tmp_path / "said").write_text(text)
+    check = script(tmp_path / "check.sh", f"#!/bin/sh\n{LONG if cut else 'exit 0'}\n")
+    hooks = {"post_tool_use": [{"hooks": [{"type": "command", "command": str(check)}]}]}
+    path = tmp_path / "agent.yaml"
+    path.write_text(json.dumps({"agents": {"root": {"hooks": hooks}}}))
+    told: list[Interruption] = []
+    logged: list[str] = []
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost(
+                [spec(path)],
+                on_log=lambda plugin, level, line: logged.append(line),
+            ) as host,
+            host.session(cwd=tmp_path, on_interrupt=told.append) as session,
+            session.turn("hello") as turn,
+        ):
+            await turn.submit()
+            if not cut:
+                check.write_text("#!/bin/sh\nexit 0 # changed\n")
+            await turn.call_tool("sh", {}, run=lambda a: ran())
+            await trio.sleep_forever()
+    why = "wrote JSON of over 1 MiB" if cut else f"is not run: {check} has changed since"
+    assert [one.reason for one in told] == ["plugin"]
+    assert any(why in line for line in logged)
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -130,6 +130,45 @@ def test_an_answer_that_was_cut_denies(system: str) -> None:
     )
 
 
+def test_an_answer_that_was_cut_ends_the_turn_where_a_block_does() -> None:
+    told = done("post_tool_use")
+    block = verdict("docker-agent", told, {"decision": "block", "reason": "no"})
+    assert block.answer == HookAnswer(end="no")
+    cut = verdict("docker-agent", told, '{"xxx', is_cut=True)
+    assert (cut.answer, cut.failed) == (
+        HookAnswer(end="a hook that has to be asked wrote JSON of over 1 MiB, which is not read"),
+        "wrote JSON of over 1 MiB, which is not read",
+    )
+    asks = ModelAsked(event="before_llm_call", messages=(), **COMMON)
+    assert verdict("docker-agent", asks, '{"xxx', is_cut=True).answer.denied is not None
+
+
+STOPPERS = {
+    "claude-code": "Stop",
+    "codex": "Stop",
+    "gemini": "AfterAgent",
+    "copilot": "agentStop",
+    "cursor": "stop",
+}
+
+
+@pytest.mark.parametrize("system", STOPPERS)
+def test_a_gate_at_the_end_of_a_turn_that_prints_too_much_blocks(system: str) -> None:
+    """It is most likely a test run that failed, with all its output as the reason."""
+    told = stopping(STOPPERS[system])
+    cut = verdict(system, told, '{"decision":"block","reason":"xxx', is_cut=True)
+    assert (cut.answer, cut.failed) == (
+        HookAnswer(
+            continue_with="a hook that may have blocked the end of the turn"
+            " wrote JSON of over 1 MiB, which is not read"
+        ),
+        "wrote JSON of over 1 MiB, which is not read",
+    )
+    assert verdict(system, told, "much text", is_cut=True).answer.continue_with is None
+    # takes no answer there
+    assert verdict("docker-agent", stopping("stop"), '{"x', is_cut=True).answer == HookAnswer()
+
+
 def test_an_answer_that_was_cut_and_could_not_deny_has_failed() -> None:
     cut = verdict("claude-code", done("PostToolUse"), '{"xxx', is_cut=True)
     assert (cut.answer, cut.failed) == (

@@ -13,7 +13,7 @@ import msgspec
 import sliphook_sdk as sdk
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.hosted.handler import Handler
-from sliphook.adapters.dialects.hosted.hosted import Ended, Hosted
+from sliphook.adapters.dialects.hosted.hosted import Ended, Hosted, refused
 from sliphook.adapters.dialects.told import Happening, OfTool, PersonAsked
 from sliphook_sdk.errors import HostRefused, NotConnected
 from sliphook_sdk.protocol import Level
@@ -140,7 +140,7 @@ class Runner:
         if changed is not None:
             _say(ctx, row, handler, f"is not run: {changed}")
             if row.event.blocks:
-                return HookAnswer(denied=f"a hook that has to be asked is not run: {changed}")
+                return refused(told, f"a hook that has to be asked is not run: {changed}")
             return HookAnswer()
         stdin = self._system.stdin(told)
         if handler.background:

@@ -31,7 +31,7 @@ from sliphook.adapters.dialects.told import (
 from .claude_define import MAX_HOOKS, collect, seconds, strings
 from .claude_rules import decision_in
 from .handler import Definitions, Handler, RefusedHook
-from .hosted import Ended, HostedEvent, Judged, object_of, reason_of, text_in
+from .hosted import Ended, HostedEvent, Judged, object_of, reason_of, refused, text_in
 
 FAILS_CLOSED: Final = frozenset({"pre_tool_use", "tool_guard"})
 TOOL_EVENTS: Final = frozenset(
@@ -228,7 +228,7 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
     if ended.exit_code == 2:
         if not event.blocks:
             return Judged(failed="exited with 2, but this event cannot be blocked")
-        return Judged(answer=_blocked(told, reason_of(ended.stderr) or "blocked by a hook"))
+        return Judged(answer=refused(told, reason_of(ended.stderr) or "blocked by a hook"))
     if body is None:
         text = ended.stdout.strip()
         takes = "context" in event.answers and text
@@ -240,9 +240,9 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
     extra = text_in(said, "additional_context")
     takes_extra = extra is not None and "context" in event.answers
     reason = _why_blocked(body, said, told)
-    refused = HookAnswer()
+    block = HookAnswer()
     if reason is not None and event.blocks:
-        refused = _blocked(told, reason)
+        block = refused(told, reason)
     asked = None
     if said.get("permission_decision") == "ask" and isinstance(told, ToolAsked) and reason is None:
         why = reason_of(said.get("permission_decision_reason"))
@@ -250,8 +250,8 @@ def judge(event: HostedEvent, handler: Handler, told: Happening, ended: Ended) -
     failed = reason is not None and not event.blocks
     return Judged(
         answer=HookAnswer(
-            denied=refused.denied,
-            end=refused.end,
+            denied=block.denied,
+            end=block.end,
             ask=asked,
             arguments=answer.arguments,
             result=answer.result,
@@ -308,7 +308,7 @@ def _check_strict(event: HostedEvent, body: dict[str, Any], said: dict[str, Any]
 def _failed(event: HostedEvent, handler: Handler, told: Happening, why: str) -> Judged:
     if event.blocks and handler.on_failure == "closed":
         reason = f"{event.theirs} hook failed to execute: hook {handler.what[:200]!r}: {why}"
-        return Judged(answer=_blocked(told, reason), failed=why)
+        return Judged(answer=refused(told, reason), failed=why)
     return Judged(failed=None if handler.on_failure == "ignore" else why)
 
 
@@ -324,12 +324,6 @@ def _why_blocked(body: dict[str, Any], said: dict[str, Any], told: Happening) ->
     if not blocked:
         return None
     return "\n".join(reason for reason in reasons if reason) or "blocked by a hook"
-
-
-def _blocked(told: Happening, reason: str) -> HookAnswer:
-    if isinstance(told, (ToolAsked, Prompted, ModelAsked)):
-        return HookAnswer(denied=reason)
-    return HookAnswer(end=reason)
 
 
 def _rewritten(told: Happening, said: dict[str, Any]) -> HookAnswer:

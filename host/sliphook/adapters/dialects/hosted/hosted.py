@@ -11,7 +11,14 @@ import msgspec
 
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Effect, How
-from sliphook.adapters.dialects.told import Happening, ToolDone
+from sliphook.adapters.dialects.told import (
+    Happening,
+    ModelAsked,
+    Prompted,
+    StopAsked,
+    ToolAsked,
+    ToolDone,
+)
 from sliphook.errors import SliphookError
 from sliphook_sdk.protocol import Uses
 
@@ -197,16 +204,20 @@ class Hosted(msgspec.Struct, frozen=True, kw_only=True):
     def verdict(
         self, event: HostedEvent, handler: Handler, told: Happening, ended: Ended
     ) -> Judged:
-        """What the end of a command means. If its answer is not known, what it guards is denied."""
+        """What the end of a command means. An answer that is not known blocks where it could."""
         try:
             return self.judge(event, handler, told, ended)
         except CutShort as error:
-            unread = Ended(exit_code=None, failure=str(error), of_http=ended.of_http)
-            judged = self.judge(event, handler, told, unread)
-            if not event.blocks:
-                return judged
-            answer = HookAnswer(denied=f"a hook that has to be asked {error}")
-            return Judged(answer=answer, failed=str(error))
+            why = str(error)
+            if event.blocks:
+                answer = refused(told, f"a hook that has to be asked {why}")
+                return Judged(answer=answer, failed=why)
+            if isinstance(told, StopAsked) and "continue_with" in event.answers:
+                # most likely a block with a long log; the host has it block a few times at most
+                again = f"a hook that may have blocked the end of the turn {why}"
+                return Judged(answer=HookAnswer(continue_with=again), failed=why)
+            unread = Ended(exit_code=None, failure=why, of_http=ended.of_http)
+            return self.judge(event, handler, told, unread)
 
     def stdin(self, told: Happening) -> bytes:
         """What a command reads. Raises what JSON cannot carry: ValueError, TypeError."""
@@ -214,6 +225,13 @@ class Hosted(msgspec.Struct, frozen=True, kw_only=True):
         # as the systems write it: UTF-8, but an escape for a lone surrogate
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace") + (b"\n" if self.raw_newline else b"")
+
+
+def refused(told: Happening, reason: str) -> HookAnswer:
+    """A deny of what has not happened yet; what has happened ends the turn."""
+    if isinstance(told, (ToolAsked, Prompted, ModelAsked)):
+        return HookAnswer(denied=reason)
+    return HookAnswer(end=reason)
 
 
 def reason_of(*texts: object) -> str:
