@@ -190,12 +190,27 @@ async def test_a_text_that_no_plugin_can_be_told_is_not_for_the_model(
         ("漢" * 1_400_000, "4,200,002"),
         ("x" * 4_194_304, "4,194,306"),
         (ToolResult(content="x" * 2_100_000, data="x" * 2_100_000), "4,200,004"),
-        (in_parts(Part(type="text", text="\x01" * 700_000)), "4,200,031"),
-        (in_parts(Part(type="text", text="漢" * 1_400_000)), "4,200,031"),
-        (in_parts(held("\x01" * 700_000)), "4,200,059"),
-        (in_parts(held("x" * 2_090_000), held("x" * 2_090_000)), "4,180,112"),
+        (in_parts(Part(type="text", text="\x01" * 700_000)), "4,200,002"),
+        (in_parts(Part(type="text", text="漢" * 1_400_000)), "4,200,002"),
+        (in_parts(held("\x01" * 700_000)), "4,200,002"),
+        (in_parts(held("x" * 2_090_000), held("x" * 2_090_000)), "4,180,002"),
+        (
+            ToolResult(content="x" * 2_100_000, parts=[Part(type="text", text="x" * 2_100_000)]),
+            "4,200,031",
+        ),
     ],
-    ids=["quotes", "controls", "wide", "plain", "data", "part", "wide part", "held", "two held"],
+    ids=[
+        "quotes",
+        "controls",
+        "wide",
+        "plain",
+        "data",
+        "part",
+        "wide part",
+        "held",
+        "two held",
+        "both",
+    ],
 )
 async def test_a_result_that_takes_too_much_in_json_is_not_for_the_model(
     autojump_clock: MockClock, returned: object, size: str

@@ -275,6 +275,8 @@ def _told(content: str) -> str:
 def _told_parts(given: Sequence[Part]) -> tuple[list[Part], int]:
     """The same of parts that `parts.why_not` has found nothing wrong with; and bytes in JSON."""
     _check_chars(sum(map(_chars_of, given)))
+    # before it is encoded: that takes long where much has to be escaped
+    _check_length(whole_text("".join(map(_text_of, given))))
     told: list[Part] = []
     size = 0
     for index, part in enumerate(given):
@@ -291,7 +293,11 @@ def _told_parts(given: Sequence[Part]) -> tuple[list[Part], int]:
 
 def _chars_of(part: Part) -> int:
     held = part.resource
-    return len(part.data or part.text or (held and (held.text or held.blob)) or "")
+    return len(part.data or _text_of(part) or (held and held.blob) or "")
+
+
+def _text_of(part: Part) -> str:
+    return part.text or (part.resource and part.resource.text) or ""
 
 
 def _check_chars(chars: int) -> None:
