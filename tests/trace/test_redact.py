@@ -45,6 +45,7 @@ from sliphook.trace.redact.secrets import Secrets
         ("1234", b'{"t":1234.5,"u":0.1234}', b'{"t":1234.5,"u":0.1234}'),
         ("42", rb'{"a":"{\"pin\":42}"}', rb'{"a":"{\"pin\":\"[redacted]\"}"}'),
         ("42", b'{"a":"[42]"}', b'{"a":"[null]"}'),
+        ("٤٧١١", "pin ٤٧١١".encode(), b"pin [redacted]"),
         ("1e20", b'{"pin":1e20}', b'{"pin":"[redacted]"}'),
         (
             "1",

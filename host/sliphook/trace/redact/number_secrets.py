@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from .occurrences import HEAD, WINDOW, Found, Secret
+from .occurrences import FEW, HEAD, WINDOW, Found, Secret
 
 _BEGIN: Final = re.compile(
     rb"[-0-9](?<![0-9].)(?<![0-9]\..)(?:(?<=[0-9])|(?=[0-9]))"
@@ -33,7 +33,8 @@ class NumberSecrets:
 
     def find(self, text: bytes) -> Iterator[Found]:
         """Every one of them in the text, in order; some may lie inside of others."""
-        if not self._by_text:
+        numbers = list(self._by_text)  # others may be added meanwhile
+        if len(numbers) <= FEW and not any(number in text for number in numbers):
             return
         for window in range(0, len(text), WINDOW):
             # no number lies across both bounds

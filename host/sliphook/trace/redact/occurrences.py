@@ -10,6 +10,9 @@ HEAD: Final = 256
 
 WINDOW: Final = 32 * 1024
 
+FEW: Final = 32
+"""So many short secrets or numbers are searched for one by one, which is quicker then."""
+
 _COMPARED: Final = 64
 
 

@@ -42,7 +42,7 @@ _NUMBER_CHARS: Final = 40
 """A longer number stands nowhere by chance, and is found inside of a longer one, too."""
 
 _LONG_LINE: Final = re.compile(rf"[^\r\n]{{{LINE},}}")
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class _Piece(NamedTuple):
@@ -96,7 +96,6 @@ class Secrets:
 
     def find(self, text: bytes) -> Iterator[Found]:
         """Every secret in the text, in no order; they may overlap."""
-        yield from self._numbers.find(text)
         yield from self._short.find(text)
         nearby: dict[Secret, list[int]] = {}
         view = memoryview(text)
@@ -120,6 +119,7 @@ class Secrets:
                         windows.append(at)
         for secret, windows in nearby.items():
             yield from occurrences(secret, text, windows)
+        yield from self._numbers.find(text)
 
     def _around(
         self, text: bytes, at_step: Iterable[int], places: Iterable[tuple[int, int]]

@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Final
 
-from .occurrences import WINDOW, Found, Secret, found_at, occurrences
+from .occurrences import FEW, WINDOW, Found, Secret, found_at, occurrences
 
 STEP: Final = 4
-
-_FEW: Final = 32
-"""So many are searched for one by one, which is quicker then."""
 
 
 class ShortSecrets:
@@ -48,7 +45,7 @@ class ShortSecrets:
     def find(self, text: bytes) -> Iterator[Found]:
         """Every one of them in the text, in no order; they may overlap."""
         windows = range(0, len(text), WINDOW)
-        if len(self._all) <= _FEW:
+        if len(self._all) <= FEW:
             for secret in self._all:
                 yield from occurrences(secret, text, windows)
             return
