@@ -274,11 +274,14 @@ async def test_an_interrupt_in_the_middle_of_a_start_ends_the_server(box: Box) -
 async def test_no_server_outlives_a_killed_plugin(box: Box, load_s: float) -> None:
     box.model("qwen", load_s=load_s, holds=True)
     async with agent(box) as here, here.session as session:
+        killed = here.pid
         async with session.turn("hello") as turn, trio.open_nursery() as nursery:
             nursery.start_soon(ask, turn, "qwen")
             await until(lambda: len(box.started()) == 1)
-            os.kill(here.pid, signal.SIGKILL)
+            os.kill(killed, signal.SIGKILL)
             await box.all_end()
+        # the host may not know yet that the old one is dead
+        await until(lambda: here.host.plugins[0].pid not in (killed, None))
         await until(lambda: here.host.plugins[0].state == "ready")
         box.model("qwen", load_s=0)
         async with session.turn("again") as turn:
