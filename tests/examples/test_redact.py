@@ -475,8 +475,9 @@ def test_no_text_takes_more_than_linear_time(
         vault.Vault(kinds.Kinds({}), {}, bytes(32)).redacted(text)
         return time.process_time() - begun
 
-    # 32 times the text: by the square it would be 1,024 times, and a busy machine doubles a time
-    assert cpu_s(320_000) < 256 * max(min(cpu_s(10_000) for _ in range(3)), 0.001)
+    # 32 times the text: by the square it would be 1,024 times; a busy machine lengthens some times
+    short_s = max(min(cpu_s(10_000) for _ in range(3)), 0.001)
+    assert any(cpu_s(320_000) < 256 * short_s for _ in range(5))
 
 
 def test_a_text_is_searched_once(parts: tuple[ModuleType, ModuleType]) -> None:

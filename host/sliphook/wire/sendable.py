@@ -92,7 +92,7 @@ def excess_of(body: bytes, levels: int) -> str | None:
     """What a JSON text that `envelope.encode` has written does too much of, as a verb, or None.
 
     It is looked through by passes in C: 1 ns a byte, and 4 to 5 if it has many brackets or digits.
-    If those are too many to be looked through in 20 ms, it counts as too deep: that are a million
+    If those are too many to be looked through in 20 ms, it counts as too deep: that is a million
     brackets that are no part of strings, less if many of them are deep, or 100,000 strings with
     brackets between them. A text of no more than `MAX_MESSAGE_VALUES` never has so many.
     """

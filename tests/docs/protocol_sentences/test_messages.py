@@ -359,7 +359,7 @@ async def test_timeout_s_is_what_is_left(autojump_clock: MockClock) -> None:
     "`truncated` (list of string): the heavy fields that were cut to null because the message was"
     " too large, see [limits](#limits).",
     "It is absent if nothing was cut.",
-    "If a message *to* a plugin would be over the limit of 4 MiB,",
+    "If a message *to* a plugin would be over 4 MiB,",
     "its included heavy fields are set to null, and `truncated` names them.",
     "If it is too large even then, a hook fails (`payload_too_large`), and an event is lost, with a"
     " line in the agent's log.",
@@ -423,7 +423,7 @@ def nested(levels: int) -> Any:
     "A number is in the range of a double: there is no `1e400`, and no integer has over 308 digits.",
     "Where other people write, one may have more than 64 bits: take it as you can, and live on.",
     "Nothing is nested over 140 levels deep.",
-    "nested too deep, or have too long an integer,",
+    "too deep (or too full of brackets to tell), or have too long an integer,",
     "Arguments of a tool over 4 MiB or 20,000 values, nested over 128 levels, or with too long an"
     " integer come to no plugin.",
 )
@@ -459,6 +459,8 @@ async def test_numbers_and_nesting() -> None:
                 (nested(134), True),
                 (10**308 - 1, False),
                 (10**308, True),
+                ([[[[1], [2]]]] * 10_000, False),
+                ([[[[1], [2]]]] * 200_000, True),
             ):
                 call = ToolCallRequest(call_id="c", name="any", arguments={"a": value})
                 said = Message(role="assistant", content=None, tool_calls=[call])

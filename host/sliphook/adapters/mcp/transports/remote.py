@@ -36,7 +36,7 @@ _REOPEN_S: Final = 1.0
 """The least time from one opened stream to the next, whatever the server wishes."""
 _LINES_PER_MESSAGE: Final = 4
 _ERRORS: Final = HTTPStatus.BAD_REQUEST
-"""From this status on."""
+"""A status from this one on is a failure."""
 _JSON_RPC: Final = b'"jsonrpc"'
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
