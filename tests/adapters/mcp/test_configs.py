@@ -125,6 +125,7 @@ def test_secrets_are_known_by_name_or_by_look() -> None:
     assert looks_secret("DATABASE_URL", "postgresql://admin:pw@db/mydb")
     assert looks_secret("HEADERS", "Authorization: Bearer abcdefgh")
     assert looks_secret("PLACE", "hf_" + "QWERTYUIOPasdfghjklZXCVBNMqwertyui")
+    assert looks_secret("PLACE", "xoxe.xoxp-1-Mi0yLTk0MTQ4NDA4")
     assert looks_secret("PLACE", "ghp_" + "QWERTYUIOPasdfghjklZXCVBNMqwertyui")
 
 
@@ -136,6 +137,13 @@ def test_random_text_is_a_secret() -> None:
         words = [text if isinstance(text, str) else text.decode().rstrip("=") for text in texts]
         seen = sum(looks_secret("PLACE", word) for word in words)
         assert seen >= 485, encode  # one that begins with / looks like a path
+
+
+@pytest.mark.parametrize(("size", "least"), [(22, 170), (23, 170), (32, 194)])
+def test_random_text_with_its_padding_is_a_secret(size: int, least: int) -> None:
+    draw = random.Random(1)
+    texts = [base64.b64encode(draw.randbytes(size)).decode() for _ in range(200)]
+    assert sum(looks_secret("PLACE", text) for text in texts) >= least
 
 
 @pytest.mark.parametrize(
@@ -159,6 +167,32 @@ def test_random_text_is_a_secret() -> None:
         (["postgresql://admin:S3cr3tPassw0rd@db/mydb"], "postgresql://admin"),
         (["--dsn=postgresql://admin:pw@db/mydb"], "postgresql://admin"),
         (["--password", "${HOST_NAME}"], "--password"),
+        (["server", "--header", "Authorization: Token abcd-0123-efgh"], "Token"),
+        (["server", "--header", "authorization=token abcdefgh"], "token"),
+        (["--headers", '{"Authorization": "Token abcdefgh"}'], "Token"),
+        (["--authorization", "Token abcdefgh"], "Token"),
+        (["--auth", "Basic dXNlcjpwYXNz"], "Basic"),
+        (["--auth", "Bearer abcdefgh"], "Bearer"),
+        (["--basic-auth", "ada:secret"], "--basic-auth"),
+        (["server", "xoxe.xoxp-1-Mi0yLTk0MTQ4NDA4"], "server"),
+        (["login", "token", "ab12cd34ef56gh"], "token"),
+        (["set", "api_key", "abcd-0123-efgh"], "api_key"),
+        (["x", "mysecret", "hunter2hunter2"], "mysecret"),
+        (["https://x.example/token:abcdef0123456"], "//x.example/token"),
+        (["--password", "Sup3rSecret99.json"], "--password"),
+        (["--secret", "Sup3rSecret99.json"], "--secret"),
+        (["--auth", "Sup3rSecret99.json"], "--auth"),
+        (["--data", "bG9yZW0gaXBzdW0gZG9sb3IgMTIzNA=="], "--data"),
+        (['--data={"a":"bG9yZW0gaXBzdW0gZG9sb3IgMTIzNA=="}'], "a"),
+        (["--pin=1234"], "--pin"),
+        (["--password", "abc12"], "--password"),
+        (["--pass", "word"], "--pass"),
+        (["-e", "DB_PWD=abcd"], "DB_PWD"),
+        (["--encryption-key", "abcdefghijkl"], "--encryption-key"),
+        (["--encryption-key", "abcd-0123-efgh"], "--encryption-key"),
+        (["--encryption-key", "Abcd_Efgh_Ijkl"], "--encryption-key"),
+        (["--access-key", "correct-horse"], "--access-key"),
+        (["cache_key=hunter2"], "cache_key"),
         (["git+https://ghp_QWERTYUIOPasdfghjkl@github.com/acme/x@v1"], "git+https"),
     ],
 )
@@ -211,6 +245,39 @@ def test_what_is_no_secret_is_taken() -> None:
     ]
     (found,) = read(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}}))
     assert found.words == ("npx", *words[:-1], "/home/ada/key123456789")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--sort-key", "created_at"],
+        ["--primary-key", "customer_id"],
+        ["--primary-key", "tenant_id,customer_id"],
+        ["--auth", "github"],
+        ["--auth", "apikey"],
+        ["--auth", "token", "production"],
+        ["--auth", "basic", "readonly"],
+        ["--ssh-key", "id_ed25519"],
+        ["--ssh-key", "keys/id_ed25519"],
+        ["cache_key=tenant_id"],
+        ["--basic", "readonly"],
+        ["--token", "token-of-2024.json"],
+        ["--credentials", "credentials1.json"],
+        ["--key", "server.pem"],
+        ["--password_file", "password1.txt"],
+        ["--ask-password", "false"],
+        ["-e", "API_KEY", "mcp-server-2024"],
+        ["--env", "TOKEN", "mcp-server-2024"],
+        ["list", "token", "production"],
+        ["set", "key", "customer_account_id2"],
+        ["mcp-server-auth", "production-2024"],
+        ["ghcr.io/acme/mcp-token:2024-11-05-alpine"],
+        ["--user", "bG9yZW0gaXBzdW0="],
+    ],
+)
+def test_a_plain_option_is_no_secret(words: list[str]) -> None:
+    (found,) = read(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}}))
+    assert found.words == ("npx", *words)
 
 
 def test_values_are_texts_as_json_has_them() -> None:

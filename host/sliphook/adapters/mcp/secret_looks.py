@@ -22,27 +22,59 @@ _NAME_OF_NUMBERS: Final = re.compile(r"passw|(?:pass|pwd|pin)$", re.IGNORECASE)
 
 _PIECE: Final = re.compile(r"[^\s=&?:;,\"']+(?:(?<=@sha256):[0-9a-f]{64})?")
 """What a command is cut into: options, their values, the parts of an address."""
-_OPTION: Final = re.compile(
-    r"(?:key|token|secret|passw\w*|passphrase|credentials?|authorization|bearer|basic"
-    r"|(?<!no-)(?<!disable-)(?<!skip-)auth|(?<![a-z])(?:pass|pwd|pat|pin))$",
+_ASKS: Final = re.compile(
+    r"(?:(?P<password>passw\w*(?<!file)(?<!path)|passphrase|(?<![a-z])(?:pass|pwd|pin))"
+    r"|(?P<token>token|credentials?|(?:api|access|secret)[_-]?key)"
+    r"|(?P<secret>secret|authorization|bearer|(?<![a-z])pat)"
+    r"|(?P<key>key)"
+    r"|(?P<auth>(?<!no-)(?<!disable-)(?<!skip-)auth))$",
     re.IGNORECASE,
 )
-_OPTION_CHARS: Final = 64
-_SCHEMES: Final = ("bearer", "basic")
-_GIVEN: Final = re.compile(
-    r"(?!(?:bearer|basic|oauth2?|latest)(?![^\s&\"']))"
-    r"(?![^\s&\"']{0,200}\.(?:pem|key|crt|p12|json|ya?ml|txt|env)(?![^\s&\"']))"
-    r"[^\s&\"'/.~$-][^\s&\"']{5,}",
+"""An option, a field or a word that a secret may follow. The group says what is one there."""
+_ASKING_CHARS: Final = 64
+
+_CHAR: Final = r"[^\s&\"']"
+_FIRST: Final = r"[^\s&\"'/.~$-]"
+"""A secret's first character: that of no path, no variable, no other option."""
+_NO_SWITCH: Final = rf"(?!(?:true|false|none)(?!{_CHAR}))"
+_NO_SCHEME: Final = rf"(?!(?:bearer|basic|oauth2?|latest)(?!{_CHAR}))"
+_NO_FILE: Final = rf"(?!{_CHAR}{{0,200}}\.(?:pem|key|crt|p12|json|ya?ml|txt|env)(?!{_CHAR}))"
+_NO_NAME: Final = (
+    r"(?!(?-i:(?:[a-z]{1,20}\d{0,8}[_.,/-]){1,9}[a-z]{1,20}\d{0,8})" + rf"(?!{_CHAR}))"
+)
+"""Small letters, joined: customer_id, id_ed25519."""
+_NO_WORD: Final = rf"(?={_CHAR}{{0,10}}\d|{_CHAR}{{12}})"
+_NO_MODE: Final = rf"(?={_CHAR}{{0,10}}[\d:]|{_CHAR}{{12}})"
+"""Of a way to log in, such as github, but user:password."""
+_GIVEN: Final = {
+    kind: re.compile(pattern, re.IGNORECASE)
+    for kind, pattern in {
+        "password": rf"{_NO_SWITCH}{_FIRST}{_CHAR}{{3}}",
+        "token": rf"{_NO_SCHEME}{_NO_FILE}{_FIRST}{_CHAR}{{5}}",
+        "secret": rf"{_NO_SCHEME}{_FIRST}{_CHAR}{{5}}",
+        "key": rf"{_NO_SCHEME}{_NO_FILE}{_NO_NAME}{_NO_WORD}{_FIRST}{_CHAR}{{5}}",
+        "auth": rf"{_NO_SCHEME}{_NO_NAME}{_NO_MODE}{_FIRST}{_CHAR}{{5}}",
+    }.items()
+}
+_SCHEMES: Final = {"bearer": "secret", "basic": "auth"}
+_AUTHORIZATION: Final = re.compile(
+    r"(?:-authorization\s|authorization[\s\"']{0,4}[:=])[\s\"']{0,4}"
+    rf"(?P<scheme>bearer|basic|token)\s[\s\"']{{0,4}}{_FIRST}{_CHAR}{{5}}",
     re.IGNORECASE,
 )
-"""What may be a secret behind such an option: no path, no variable, no other option."""
+_BEHIND_WORD: Final = re.compile(r"(?=\D*\d)[^/]{12,}")
+"""What may be a secret behind a word that is neither an option nor a field."""
 
 _VALUE: Final = re.compile(
-    r"(?:gh[oprsu]_|github_pat_|xox[a-z]-|glpat-|AKIA|ya29\.|sbp_|tvly-|nvapi-|eyJ).+"
+    r"(?:gh[oprsu]_|github_pat_|xox[a-z][.-]|glpat-|AKIA|ya29\.|sbp_|tvly-|nvapi-|eyJ).+"
     r"|(?:sk-|hf_)(?=\D*\d|.*[A-Za-z0-9]{30}).+"  # names of packages begin so, too
     r"|(?=\D*\d)(?=.*[A-Za-z0-9+=]{20})[A-Za-z0-9_+=-]{32,}"
 )
-_MIXED: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+-][A-Za-z0-9_+/-]{31,}")
+_MIXED: Final = re.compile(
+    r"(?=.{32})(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+-][A-Za-z0-9_+/-]{29,}={0,2}"
+)
+_PADDING: Final = re.compile(r"={1,2}(?!\w)")
+"""The end of a text in base64, which _PIECE leaves to stand before a value."""
 _TURN: Final = re.compile(r"[a-z](?=[A-Z\d])|[A-Z](?=\d)|\d(?=[A-Za-z])")
 _MOST_TURNS: Final = 8
 """So often at most a name changes between capitals, small letters and digits."""
@@ -61,23 +93,40 @@ def behind_what(text: str) -> str | None:
     address = URL_PASSWORD.search(text)
     if address is not None:
         return text[address.start() : address.start("password") - 1]
-    before, end = "the beginning", 0
+    field = _AUTHORIZATION.search(text)
+    if field is not None:
+        return field["scheme"]
+    earlier, before, end = "", "the beginning", 0
     for one in _PIECE.finditer(text):
-        is_given = _is_asked_for(before, text[end : one.start()]) and _GIVEN.match(
-            text, one.start()
-        )
-        if is_given or _looks_random(one[0]):
+        padding = _PADDING.match(text, one.end())
+        if (
+            _is_given(one, earlier, before, text[end : one.start()])
+            or _looks_random(one[0])
+            or (padding is not None and _looks_random(one[0] + padding[0]))
+        ):
             return before
-        before, end = one[0], one.end()
+        earlier, before, end = before, one[0], one.end()
     return None
 
 
-def _is_asked_for(before: str, between: str) -> bool:
-    """Whether a secret should follow: behind an option, in a field, behind a scheme of HTTP."""
-    if not _OPTION.search(before[-_OPTION_CHARS:]):
+def _is_given(one: re.Match[str], earlier: str, before: str, between: str) -> bool:
+    """Whether it is what `before` asks for: an option, a field, a scheme of HTTP or a word."""
+    scheme = _SCHEMES.get(before.lower())
+    if scheme is not None:
+        return bool(_GIVEN[scheme].match(one.string, one.start()))
+    asks = _ASKS.search(before[-_ASKING_CHARS:])
+    kind = asks.lastgroup if asks is not None else None
+    if kind is None or not _GIVEN[kind].match(one.string, one.start()):
         return False
-    is_field = "=" in between or (":" in between and "/" not in before)
-    return is_field or before.startswith("-") or before.lower() in _SCHEMES
+    if before.startswith("-") or "=" in between:
+        return True
+    if ":" in between:
+        if "/" not in before:
+            return True
+        may_be = before.startswith("//")  # no tag of an image
+    else:  # a variable that is passed on has no value; a server's name may end with auth
+        may_be = earlier not in ("-e", "--env") and kind != "auth"
+    return may_be and _BEHIND_WORD.fullmatch(one[0]) is not None
 
 
 def _looks_random(piece: str) -> bool:
