@@ -15,6 +15,7 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.testing import FakePlugin
 from sliphook.trace.file_sink import FileTrace
 from sliphook_sdk.protocol import EnvWant, Manifest
+from tests.programs import until
 
 
 def manifest(**fields: Any) -> Manifest:
@@ -197,6 +198,7 @@ async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path
         ) as host:
             async with host.session() as session, session.turn("hi") as turn:
                 reasons.append((await turn.submit()).reason)
+            await until(lambda: bool(host.plugins[0].stderr_tail))
             tail = host.plugins[0].stderr_tail
     assert trace.close() is None
     assert 'tok\\"en-123' in reasons[0]  # the agent itself gets what the plugin said

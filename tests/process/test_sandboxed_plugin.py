@@ -15,6 +15,7 @@ from sliphook.process.child import ChildProcess
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.sandbox import why_no_sandbox
 from sliphook.process.spawn import spawn
+from tests.programs import until
 
 WAIT_S = 120.0
 
@@ -56,11 +57,11 @@ async def test_it_writes_nowhere_else_and_has_no_network(tmp_path: Path) -> None
         async with PluginHost(
             [spec], data_home=tmp_path / "data", log_dir=tmp_path / "logs"
         ) as host:
+            await until(lambda: len(host.plugins[0].stderr_tail) == 2)
             (status,) = host.plugins
     assert (status.state, status.why) == ("ready", None)
     assert status.stderr_tail[-1] == "1", "the loopback alone"
     assert "Read-only file system" in status.stderr_tail[0]
-    assert len(status.stderr_tail) == 2
     assert (tmp_path / "data" / "caged" / "kept").read_text() == "mine\n"
     assert not (tmp_path / "spilt").exists()
 
