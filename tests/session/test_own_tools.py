@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+import trio
 from trio.testing import MockClock
 
 from sliphook import PluginHost
@@ -233,7 +234,7 @@ async def test_a_part_of_more_characters_than_are_told_is_not_for_the_model(
 
 
 @pytest.mark.parametrize("by", ["the agent", "a plugin", "a substitute"])
-@pytest.mark.parametrize(("chars", "size"), [(3_200_000, None), (3_990_000, "4,190,0")])
+@pytest.mark.parametrize(("chars", "size"), [(3_200_000, None), (3_990_000, "4,190,")])
 async def test_what_plugins_cannot_see_beside_its_arguments_is_not_for_the_model(
     autojump_clock: MockClock, by: str, chars: int, size: str | None
 ) -> None:
@@ -262,6 +263,83 @@ async def test_what_plugins_cannot_see_beside_its_arguments_is_not_for_the_model
             size is not None
         )
         assert size is None or f"it has {size}" in outcome.result.content
+
+
+@pytest.mark.parametrize(
+    "given", [{"meta": {"k": "m" * 100_000}}, {"session_key": "m" * 100_000}], ids=list
+)
+async def test_what_plugins_cannot_see_beside_the_session_is_not_for_the_model(
+    autojump_clock: MockClock, given: dict[str, Any]
+) -> None:
+    async def run(_: dict[str, Any]) -> str:
+        return "x" * 4_100_000
+
+    guard = FakePlugin("guard", subscriptions=[{"event": "post_tool_call", "replaces": True}])
+    async with PluginHost([guard]) as host, host.session(**given) as session:
+        async with session.turn("x") as turn:
+            outcome = await turn.call_tool("shell", {}, run=run)
+        assert outcome.status == "error"
+        assert outcome.result.content.startswith(
+            "the result of shell is withheld: with its call and the session's meta it has 4,200,"
+        )
+        assert [one.params["result"]["content"] for one in guard.fired()] == [
+            outcome.result.content
+        ]
+
+
+async def test_a_result_that_one_plugin_makes_too_large_for_the_next_is_not_for_the_model(
+    autojump_clock: MockClock,
+) -> None:
+    async def run(_: dict[str, Any]) -> str:
+        return "secret"
+
+    longer = {"replace": {"result": {"content": "secret" * 150_000}}}
+    replaces = [{"event": "post_tool_call", "replaces": True}]
+    plugins = [
+        FakePlugin("first", hooks={"post_tool_call": longer}, subscriptions=replaces),
+        FakePlugin("guard", subscriptions=replaces),
+    ]
+    async with PluginHost(plugins) as host, host.session() as session, session.turn("x") as turn:
+        outcome = await turn.call_tool("shell", {"text": "x" * 3_500_000}, run=run)
+        assert outcome.status == "error"
+        assert outcome.result.content.startswith(
+            "the result of shell is withheld: guard cannot look at it: post_tool_call is 4,400,"
+        )
+
+
+async def test_a_long_result_that_is_ended_twice_is_told_once(autojump_clock: MockClock) -> None:
+    ear = FakePlugin("ear", hears=EAR)
+    contents: list[str] = []
+    async with PluginHost([ear]) as host, host.session() as session, session.turn("x") as turn:
+        begun = await turn.begin_tool("shell", {"text": "x" * 100_000})
+
+        async def end(result: str) -> None:
+            contents.append((await begun.end(result)).result.content)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(end, "it ran")
+            nursery.start_soon(end, "it ran")
+        assert contents == ["it ran", "it ran"]
+    assert ear.names() == EAR
+
+
+async def test_an_interrupt_while_a_long_result_is_measured_tells_its_end(
+    autojump_clock: MockClock,
+) -> None:
+    ear = FakePlugin("ear", hears=EAR)
+    async with PluginHost([ear]) as host, host.session() as session:
+        async with session.turn("x") as turn:
+            begun = await turn.begin_tool("shell", {"text": "x" * 100_000})
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(begun.end, "it ran")
+                await trio.lowlevel.checkpoint()
+                session.interrupt()
+        assert begun.outcome is not None
+        assert begun.outcome.status == "cancelled"
+    assert ear.names() == EAR
+    assert [one.params["status"] for one in ear.fired() if one.name == "post_tool_call"] == [
+        "cancelled"
+    ]
 
 
 async def test_a_value_too_long_to_be_told_twice_is_a_text_alone(

@@ -117,15 +117,28 @@ def test_a_text_of_lone_surrogates_is_mended_in_time() -> None:
     assert time.thread_time() - began < 0.1
 
 
-def test_a_half_far_below_a_long_text_is_mended_in_time() -> None:
-    value: Any = {"text": "\n" * 1_900_000, "half": "\ud800", "long": 2**70}
+def test_one_half_beside_many_long_numbers_is_replaced() -> None:
+    body = envelope.encode({"half": "\ud800", **{f"k{index}": 2**70 for index in range(6_000)}})
+    numbers = b",".join(b'"k%d":1180591620717411303424' % index for index in range(6_000))
+    assert body == b'{"half":"\xef\xbf\xbd",%b}' % numbers
+
+
+@pytest.mark.parametrize("names", [("text", "half", "long"), ("long", "text", "half")])
+def test_a_half_far_below_a_long_text_is_mended_in_time(names: Sequence[str]) -> None:
+    parts = {"text": "\n" * 1_900_000, "half": "\ud800", "long": 2**70}
+    value: Any = {name: parts[name] for name in names}
     for _ in range(7):
         value = {"in": value, "beside": 0}
     began = time.thread_time()
     body = envelope.encode(value)
     # plain encoding takes 0.01 s; at each level once more it took 0.11
     assert time.thread_time() - began < 0.06
-    inner = b'{"text":"%b","half":"\xef\xbf\xbd","long":%d}' % (rb"\n" * 1_900_000, 2**70)
+    written = {
+        "text": b'"%b"' % (rb"\n" * 1_900_000),
+        "half": b'"\xef\xbf\xbd"',
+        "long": b"1180591620717411303424",
+    }
+    inner = b"{%b}" % b",".join(b'"%b":%b' % (name.encode(), written[name]) for name in names)
     assert body == b'{"in":' * 7 + inner + b',"beside":0}' * 7
 
 

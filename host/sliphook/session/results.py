@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
+import trio
 from msgspec.structs import replace
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
@@ -15,16 +16,16 @@ from sliphook.wire.sendable import bytes_in_json, encode_value, excess_of, too_m
 from sliphook.wire.surrogates import whole_text
 from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, Part, ToolResult, Usage, parts
 from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES, MAX_HOST_PARAMS_BYTES
-from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
+from sliphook_sdk.protocol.payloads import PostToolCall, PreLlmCall, UserPromptSubmit
 
-from .open_tool import ToolStatus
+from .open_tool import OpenTool, ToolStatus
 from .questions.question import Settlement
 
 _PART: Final = msgspec.json.Decoder(Part)
 _MAX_RESULT_BYTES: Final = MAX_HOST_PARAMS_BYTES - 64 * 1024
 """Of a result as plugins are told it: there is room for its call beside it."""
 _SHORT_BYTES: Final = 32 * 1024
-"""For arguments of so many bytes there is room, too."""
+"""For so much beside a result there is room, too."""
 _WHY: Final[Mapping[str, str]] = {
     "nobody": "nobody can be asked",
     "timed_out": "nobody has answered",
@@ -198,21 +199,41 @@ class Interruption(msgspec.Struct, frozen=True, kw_only=True):
     invalidation_reason: str
 
 
-def seen(
-    name: str, status: ToolStatus, result: ToolResult, arguments: dict[str, Any]
+async def seen(
+    tool: OpenTool, common: dict[str, Any], status: ToolStatus, result: ToolResult
 ) -> tuple[ToolStatus, ToolResult]:
-    """How a call has ended; an error if no plugin could look at its result beside its arguments."""
-    beside = len(envelope.encode(arguments))
-    if beside <= _SHORT_BYTES or status not in ("ok", "error"):
+    """How a call has ended; an error if no plugin could look at its result beside all else."""
+    if status not in ("ok", "error"):
         return status, result
-    size = beside + len(envelope.encode(result))
+    size = len(envelope.encode(common | tool.before()))
+    if size <= _SHORT_BYTES:
+        return status, result
+    await trio.lowlevel.cancel_shielded_checkpoint()
+    size += len(envelope.encode(result))
+    await trio.lowlevel.cancel_shielded_checkpoint()
     if size <= _MAX_RESULT_BYTES:
         return status, result
-    why = (
-        f"the result of {name} is withheld: with its arguments it has {size:,} bytes in JSON, and"
-        f" {_MAX_RESULT_BYTES:,} are the most; write long texts to files and pass their paths"
+    return "error", failed(
+        f"the result of {tool.name} is withheld: with its call and the session's meta it has"
+        f" {size:,} bytes in JSON, and {_MAX_RESULT_BYTES:,} are the most; write long texts to"
+        " files and pass their paths"
     )
-    return "error", ToolResult(content=why, is_error=True)
+
+
+def passed(
+    name: str, status: ToolStatus, result: ToolResult, after: Outcome
+) -> tuple[ToolStatus, ToolResult]:
+    """The same, as `post_tool_call` has left it; an error if a plugin could not look at it."""
+    for part in after.parts:
+        if part.status == "payload_too_large" and status in ("ok", "error"):
+            why = f"{part.plugin} cannot look at it: {part.error}"
+            return "error", failed(f"the result of {name} is withheld: {why}")
+    return status, cast(PostToolCall, after.payload).result or result
+
+
+def failed(content: str) -> ToolResult:
+    """A result that says why there is no other."""
+    return ToolResult(content=content, is_error=True)
 
 
 def result_of(returned: object) -> ToolResult:

@@ -17,12 +17,12 @@ from sliphook.ids import new_id
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
 from sliphook.wire.json_value import NotPlainJson, copied, plain
 from sliphook_sdk.protocol import ToolKind, ToolResult
-from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
+from sliphook_sdk.protocol.payloads import PreToolCall
 
 from .asking import approve
 from .hooks import Hooks
 from .open_tool import OpenTool, ToolStatus
-from .results import ToolOutcome, result_of, seen
+from .results import ToolOutcome, failed, passed, result_of, seen
 from .state import TurnState
 
 MAX_ERROR_CHARS: Final = 10_000
@@ -105,7 +105,7 @@ class BegunTool:
         if why is not None:
             # a loop of calls that all fail so early must not hold the agent
             await trio.lowlevel.checkpoint()
-            self._outcome = ToolOutcome(call_id=tool.call_id, status="error", result=_error(why))
+            self._outcome = ToolOutcome(call_id=tool.call_id, status="error", result=failed(why))
             return
         if turn.ended:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -170,13 +170,13 @@ class BegunTool:
         """
         self._tool.end()
         if cancelled:
-            return await self._settle("cancelled", _error("cancelled"))
+            return await self._settle("cancelled", failed("cancelled"))
         given, unfit = _read(result, self.name) if error is None else (None, error)
         if given is not None:
             return await self._settle("error" if given.is_error else "ok", given)
         assert unfit is not None
         why = f"the tool {self.name} failed: {_text_of(unfit)}"
-        return await self._settle("error", _error(why), error=unfit)
+        return await self._settle("error", failed(why), error=unfit)
 
     async def _why_not(self, schema: dict[str, Any] | None) -> str | None:
         """Why the call cannot begin, or None."""
@@ -215,7 +215,7 @@ class BegunTool:
         # ended: a task outside the turn's block is not cancelled, and must not start the tool
         if denied or turn.ended:
             why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
-            return "denied", _error(f"the call of {tool.name} was denied: {why}"), reasons
+            return "denied", failed(f"the call of {tool.name} was denied: {why}"), reasons
         if before.substitute is not None:
             # without `tool_begins`: the tool itself never ran, which `started` tells
             tool.substituted_by = before.substituted_by
@@ -226,7 +226,7 @@ class BegunTool:
             unfit = why_arguments_do_not_fit(tool.arguments, schema)
             if unfit is not None:
                 why = f"the arguments, as a plugin replaced them, do not fit {tool.name}: {unfit}"
-                return "error", _error(why), ()
+                return "error", failed(why), ()
         turn.tool_begins(tool)
         return None
 
@@ -240,23 +240,25 @@ class BegunTool:
     ) -> ToolOutcome:
         """Fire `post_tool_call`, unless that was done, and keep the outcome."""
         tool = self._tool
+        # the call is still open: an interrupt meanwhile tells its end
+        status, result = await seen(tool, self._hooks.state.common(self._turn), status, result)
         if self._settled is not None:
             # the agent ends it twice, perhaps in two threads: the first one counts
             await self._settled.wait()
         elif self._turn.close_tool(tool):
             self._settled = trio.Event()
             try:
-                status, result = seen(tool.name, status, result, tool.arguments)
                 after = await self._hooks.ask(
                     "post_tool_call", self._turn, **tool.over(status, result)
                 )
                 # else the result stays unseen: plugins might have taken secrets out of it
                 if not after.cancelled:
+                    status, result = passed(tool.name, status, result, after)
                     # a fire that is denied loses its context
                     self._outcome = ToolOutcome(
                         call_id=tool.call_id,
                         status=status,
-                        result=cast(PostToolCall, after.payload).result or result,
+                        result=result,
                         context=[] if status == "denied" else [*self._context, *after.context],
                         duration_ms=tool.duration_ms(),
                         still_running=tool.still_running,
@@ -284,7 +286,7 @@ class BegunTool:
         return ToolOutcome(
             call_id=tool.call_id,
             status="cancelled",
-            result=_error("cancelled" if tool.has_begun else "never began"),
+            result=failed("cancelled" if tool.has_begun else "never began"),
             still_running=tool.still_running,
         )
 
@@ -343,7 +345,3 @@ def _text_of(error: Exception) -> str:
         return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
     except Exception:
         return type(error).__name__
-
-
-def _error(content: str) -> ToolResult:
-    return ToolResult(content=content, is_error=True)

@@ -112,9 +112,12 @@ class _Mending:
         ]
 
     def _is_refused(self, value: Any) -> bool:
+        # it may have more than 64 bits, which the probe does not take
+        if isinstance(value, int):
+            return False
         try:
             _PROBE.encode(value)
-        # of more than 64 bits, which JSON may have: it is looked into
+        # what has such a number in it is looked into
         except (UnicodeEncodeError, OverflowError):
             self._take(_VAIN)
             return True

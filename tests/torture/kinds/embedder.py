@@ -365,6 +365,14 @@ CASES = (
         arguments=lambda: {"a": "x" * 2_000_000},
     ),
     _tool(
+        "long arguments and a long result, all of it lines",
+        "20 plugins are told",
+        lambda: "\n" * 1_500_000,
+        "ok",
+        "\n\n\n",
+        arguments=lambda: {"a": "\n" * 500_000},
+    ),
+    _tool(
         "arguments in themselves",
         "they are refused",
         lambda: "",
