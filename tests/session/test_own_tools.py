@@ -266,7 +266,7 @@ async def test_what_plugins_cannot_see_beside_its_arguments_is_not_for_the_model
 
 
 @pytest.mark.parametrize(
-    "given", [{"meta": {"k": "m" * 100_000}}, {"session_key": "m" * 100_000}], ids=list
+    "given", [{"meta": {"k": "m" * 100_000}}, {"session_key": "m" * 100_000}], ids=["meta", "key"]
 )
 async def test_what_plugins_cannot_see_beside_the_session_is_not_for_the_model(
     autojump_clock: MockClock, given: dict[str, Any]
