@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sliphook import PluginHost
+from sliphook import BegunTool, PluginHost
 from sliphook.session.results import ToolOutcome
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Part, ToolResult
@@ -275,16 +275,18 @@ async def test_what_plugins_cannot_see_beside_the_session_is_not_for_the_model(
         return "x" * 4_100_000
 
     guard = FakePlugin("guard", subscriptions=[{"event": "post_tool_call", "replaces": True}])
-    async with PluginHost([guard]) as host, host.session(**given) as session:
-        async with session.turn("x") as turn:
-            outcome = await turn.call_tool("shell", {}, run=run)
+    async with (
+        PluginHost([guard]) as host,
+        host.session(**given) as session,
+        session.turn("x") as turn,
+    ):
+        outcome = await turn.call_tool("shell", {}, run=run)
+        told = [one.params["result"]["content"] for one in guard.fired()]
         assert outcome.status == "error"
         assert outcome.result.content.startswith(
             "the result of shell is withheld: with its call and the session's meta it has 4,200,"
         )
-        assert [one.params["result"]["content"] for one in guard.fired()] == [
-            outcome.result.content
-        ]
+        assert told == [outcome.result.content]
 
 
 async def test_a_result_that_one_plugin_makes_too_large_for_the_next_is_not_for_the_model(
@@ -327,15 +329,16 @@ async def test_an_interrupt_while_a_long_result_is_measured_tells_its_end(
     autojump_clock: MockClock,
 ) -> None:
     ear = FakePlugin("ear", hears=EAR)
+    begun: list[BegunTool] = []
     async with PluginHost([ear]) as host, host.session() as session:
         async with session.turn("x") as turn:
-            begun = await turn.begin_tool("shell", {"text": "x" * 100_000})
+            begun.append(await turn.begin_tool("shell", {"text": "x" * 100_000}))
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(begun.end, "it ran")
+                nursery.start_soon(begun[0].end, "it ran")
                 await trio.lowlevel.checkpoint()
                 session.interrupt()
-        assert begun.outcome is not None
-        assert begun.outcome.status == "cancelled"
+        assert begun[0].outcome is not None
+        assert begun[0].outcome.status == "cancelled"
     assert ear.names() == EAR
     assert [one.params["status"] for one in ear.fired() if one.name == "post_tool_call"] == [
         "cancelled"
