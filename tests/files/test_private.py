@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import sliphook
 from sliphook.agent.transcripts.store import Transcripts
 from sliphook.files.atomic import locked, write_atomically
 from sliphook.files.ownership import why_unsafe
@@ -99,7 +100,7 @@ def test_a_temporary_folder_is_the_user_s_own(tmp_path: Path) -> None:
 
 
 def test_nobody_makes_one_in_another_way() -> None:
-    host = Path(__file__).resolve().parents[2] / "host" / "sliphook"
+    host = Path(sliphook.__file__).parent
     others = [
         str(path.relative_to(host))
         for path in host.rglob("*.py")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import sliphook
 from sliphook.adapters.attached.build import build
 from sliphook.errors import SliphookError
 from sliphook.files.search_path import search_path, which
 from sliphook.registry.delivered import delivered
 
-HOST = Path(__file__).resolve().parents[2] / "host" / "sliphook"
+HOST = Path(sliphook.__file__).parent
 
 
 @pytest.fixture(params=[".", "", "./bin", "bin"])
