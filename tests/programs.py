@@ -116,6 +116,18 @@ def _name(message: dict[str, Any]) -> str:
     return name
 
 
+def output_of(program: str) -> str:
+    """What a Python program prints in a process of its own, which has to end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
+    return done.stdout
+
+
 async def until(done: Callable[[], bool]) -> None:
     """Wait for something that happens outside of this process or in another task."""
     with trio.fail_after(WAIT_S):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.programs import WAIT_S, Workshop
+from tests.programs import Workshop, output_of
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this protection")
 PR_GET_DUMPABLE = 3
@@ -18,14 +16,7 @@ PR_GET_DUMPABLE = 3
 
 def said_by(program: str) -> list[str]:
     """What a program says in a process of its own: forbidding cannot be undone."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=True,
-    )
-    return done.stdout.split()
+    return output_of(program).split()
 
 
 @LINUX

@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.programs import WAIT_S, Workshop, case_of, shop
+from tests.programs import WAIT_S, Workshop, case_of, output_of, shop
 
 __all__ = ["shop"]
 
@@ -86,11 +85,4 @@ def test_one_thread_waits_however_often_it_is_begun() -> None:
         reap_as_init()
     print(threading.active_count())
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=True,
-    )
-    assert done.stdout == "2\n"
+    assert output_of(program) == "2\n"
