@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
-from select import PIPE_BUF
 from typing import Protocol
 
 import trio
@@ -116,31 +114,39 @@ class PipeWriter:
             return 0  # full, broken or closed: `flush` finds out which
 
     def write_first(self, items: list[Item]) -> int:
-        """Write the first of `items`, to note nothing for each; returns how many have left whole.
+        """Write `items` before all else and note nothing; returns how many have begun to leave.
 
-        The system takes `PIPE_BUF` bytes whole or not at all.
+        In one write, which is most of what an interrupt costs, of `WRITE_BYTES` at most.
         """
-        done = 0
-        while True:
-            frames: list[bytes] = []
-            left = PIPE_BUF
-            for item in islice(items, done, None):
-                left -= item.size
-                if left < 0:
-                    break
-                frames.append(item.frame)
-            if not frames or not self.write(b"".join(frames)):
-                return done
-            done += len(frames)
+        parts: list[bytes | memoryview] = []
+        size = 0
+        for item in items:
+            size += item.size
+            if size > WRITE_BYTES:
+                break
+            parts += item.parts()
+        left = self.write(b"".join(parts)) if parts else 0
+        begun = 0
+        while left:
+            item = items[begun]
+            begun += 1
+            if left < item.size:
+                self._begin(item, left)
+                break
+            left -= item.size
+        return begun
 
     def wrote(self, item: Item, count: int) -> None:
         """So many bytes of `item` have been written by `write`; the rest is the task's."""
         if count < item.size:
-            # nothing waited before it, so it is now the head, of which `count` bytes have left
-            self.outbox.put(item)
-            self.outbox.wrote(count)
-            self._wake()
+            self._begin(item, count)
         self._owner.left(item)
+
+    def _begin(self, item: Item, count: int) -> None:
+        # nothing waited before it, so it is now the head, of which `count` bytes have left
+        self.outbox.put(item)
+        self.outbox.wrote(count)
+        self._wake()
 
     def flush(self) -> None:
         """Write what the pipe takes now, `WRITE_BYTES` at most; the rest is the task's."""
