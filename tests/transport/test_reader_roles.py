@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.pace import Pace
 from sliphook.transport.reader import LULL_S, PipeReader
 from sliphook.transport.reader_roles import TABLE, ReaderEvent, ReaderRole
 from sliphook.wire import envelope
@@ -202,7 +203,7 @@ class Reading(RuleBasedStateMachine):
             descriptor = descriptors.take(out.fileno())
             out.close()
             deadlines = Deadlines()
-            self.reader = PipeReader(descriptor, deadlines, self.owner)
+            self.reader = PipeReader(descriptor, deadlines, Pace(), self.owner)
             if spins:
                 self.reader._spin._wanted = 0
                 self.reader._spin._possible = True

@@ -23,7 +23,6 @@ from sliphook.plugin.secrets import own_keys
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder
-from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.asking import forget_plugin
 from sliphook.session.host import Approver, Asker
@@ -38,6 +37,7 @@ from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.pace import Pace
 from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 

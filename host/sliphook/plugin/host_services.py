@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     import msgspec
 
-    from sliphook.process.pace import Pace
     from sliphook.process.reaper import OrphanReaper
     from sliphook.trace.record import TraceSink
     from sliphook.trace.redact import Redactor
     from sliphook.transport.deadlines import Deadlines
+    from sliphook.transport.pace import Pace
     from sliphook.wire.rpc import Handlers
 
     from .manifest import ReadManifest

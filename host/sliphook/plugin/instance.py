@@ -17,7 +17,6 @@ import trio
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
-from sliphook.process.pace import Pace
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import StderrTail
 from sliphook.process.streams import read_by_turns
@@ -26,6 +25,7 @@ from sliphook.transport.call import Call, CallStatus
 from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
 from sliphook.transport.outbox import Item
+from sliphook.transport.pace import Pace
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.transport.writer import DYING_S
@@ -103,7 +103,7 @@ class Instance:
         self.stopped = False
         self.why: str | None = None
         self.connection = Connection(
-            process.stdin, process.stdout, handlers, deadlines, self, recorder
+            process.stdin, process.stdout, handlers, deadlines, pace, self, recorder
         )
         self._process = process
         self._owner = owner

@@ -16,13 +16,13 @@ from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.pace import Pace
 from sliphook.transport.reader import LAST_READS
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import Empty
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
 from .child import Process
-from .pace import Pace
 
 _log = logging.getLogger(__name__)
 NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))

@@ -17,7 +17,7 @@ from typing import IO, cast
 
 import trio
 
-from .pace import Pace
+from sliphook.transport.pace import Pace
 
 Start = Callable[[int, int], "subprocess.Popen[bytes]"]
 """Starts the process with these as its stdin and stdout, and a pipe as its stderr."""

@@ -14,11 +14,11 @@ from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction, launch
 from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.spec import PluginSpec
-from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart
 from sliphook.process.stderr import StderrTail
 from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.pace import Pace
 from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol import PluginInfo
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S

@@ -17,6 +17,7 @@ from .deadlines import BLOCKED_LOOP_S, Deadlines
 from .interrupted import Interrupts, cancel_of, take_back
 from .outbox import Item, QueueFull
 from .owner import ConnectionOwner
+from .pace import Pace
 from .reader import PipeReader
 from .transport_recorder import TransportRecorder
 from .unfinished import Unfinished
@@ -30,7 +31,7 @@ class Connection:
         stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
         stdout: descriptor that the plugin writes, non-blocking; the connection closes it.
         handlers: what the plugin may call.
-        deadlines: the host's deadlines.
+        deadlines, pace: the host's.
         owner: the plugin.
         recorder: records the messages, or None.
 
@@ -45,13 +46,14 @@ class Connection:
         stdout: int,
         handlers: Handlers,
         deadlines: Deadlines,
+        pace: Pace,
         owner: ConnectionOwner,
         recorder: TransportRecorder | None = None,
     ) -> None:
         self._owner = owner
         self._recorder = recorder
         self._rpc = Rpc(self._reply, handlers)
-        self._reader = reader = PipeReader(stdout, deadlines, self)
+        self._reader = reader = PipeReader(stdout, deadlines, pace, self)
         # each hook calls these, so no method of our own stands between
         self.read_for, self.nudge, self.read_rest = reader.read_for, reader.nudge, reader.read_rest
         self._writer = writer = PipeWriter(stdin, deadlines, self)

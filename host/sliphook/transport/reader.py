@@ -18,10 +18,11 @@ task waits for it, `notify_closing` ends that wait at once: trio lets the caller
 even before the task has run. If the task gets the pipe, it is rescheduled from where it is parked;
 at the end too, so that it returns.
 
-Why no message is lost or stuck. What is read is handled in the order of its bytes, at most
-`MESSAGES_PER_PASS` or `PASS_S` in one pass of the scheduler. What is left is the task's to handle:
-a caller that leaves some gives the pipe to the task and not to a lull, and the task handles what is
-left before it waits for the pipe. At the end too: `run` returns when all of it is handled.
+Why no message is lost or stuck. What is read is handled in the order of its bytes. All but one
+small message is left to the task, which waits for its turn (`Pace`), as many plugins may write at
+once, and then handles at most `MESSAGES_PER_PASS` or `PASS_S`. A caller that leaves some gives the
+pipe to the task and not to a lull, and the task handles what is left before it waits for the pipe.
+At the end too: `run` returns when all of it is handled.
 """
 
 from __future__ import annotations
@@ -39,10 +40,12 @@ from .backpressure import Backpressure
 from .call import Call
 from .deadlines import Deadlines, IdleTimer
 from .owner import ReaderOwner
+from .pace import Pace
 from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
 
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
+AT_ONCE_BYTES = 4 * 1024  # a usual answer; fifty plugins may send theirs in one pass
 MESSAGES_PER_PASS = 100  # then other tasks have their turn
 PASS_S = 0.005
 """The same in seconds: a quarter of what the loop may be held, as one more message may follow."""
@@ -61,14 +64,18 @@ class PipeReader:
     Args:
         descriptor: the pipe, non-blocking; closed by `close`.
         deadlines: the host's deadlines.
+        pace: the host's, so that few readers handle much in one pass of the loop.
         owner: handles the messages.
 
     Attributes:
         cut_short: what is wrong with the end of the stream, if it is not between two messages.
     """
 
-    def __init__(self, descriptor: int, deadlines: Deadlines, owner: ReaderOwner) -> None:
+    def __init__(
+        self, descriptor: int, deadlines: Deadlines, pace: Pace, owner: ReaderOwner
+    ) -> None:
         self._descriptor = descriptor
+        self._pace = pace
         self._owner = owner
         self._frames = FrameReader()
         self._role: ReaderRole = "task"
@@ -80,7 +87,7 @@ class PipeReader:
         self._backpressure = Backpressure()
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False
-        self._left_some = False  # `read_now` did: the task has to handle it
+        self._left_some = False  # of what was read: the task has to handle it
         self._look_again_at = 0.0
         self.cut_short: str | None = None
 
@@ -104,8 +111,8 @@ class PipeReader:
                 await trio.sleep_until(rest_until_s)
             elif self._role == "caller" or self._role == "lull":
                 await self._park()
-            elif self._role == "task" and await self._readable(self) and self._read_and_handle():
-                await trio.lowlevel.checkpoint()
+            elif self._role == "task" and await self._readable(self):
+                self._read_and_handle()
         # what found the end of the stream may have left some
         await self._handle_all()
 
@@ -114,16 +121,14 @@ class PipeReader:
 
         Does nothing if another caller reads. What settles the call without a message must `nudge`.
         """
-        role = self._role
-        if role != "task" and role != "lull":
+        if self._role != "task" and self._role != "lull":
             return
-        self._role = TABLE[role, "caller came"]
+        self._role = TABLE[self._role, "caller came"]
         if self._waiter is not None:
             self.nudge()  # the task's wait ends before this caller's begins
         began = perf_counter()  # the processor's time, whatever clock trio has
         spins = call.method.startswith("hook/")  # a tool may take its time
         awake_until = began + SPIN_S if spins and self._spin.pays else began
-        more = False
         try:
             while (
                 call.status is None
@@ -136,17 +141,14 @@ class PipeReader:
                     await trio.lowlevel.checkpoint()  # awake; all other tasks run in between
                 elif not await self._readable(call):
                     continue  # nudged
-                if self._read_and_handle():
-                    more = True
-                    break  # a flood is the task's to handle
+                self._read_and_handle()
         except Exception as error:
             self._fault = error  # the host's: the plugin's task raises it, not the agent's call
         finally:
             # also if the caller was cancelled: the pipe must never be left without a reader
             if spins:
                 self._spin.took(perf_counter() - began)
-            more = more or self._left_some
-            work = more or self._owner.is_owed or self._fault is not None
+            work = self._left_some or self._owner.is_owed or self._fault is not None
             self._move("caller left work" if work else "caller left")
 
     def attend(self) -> None:
@@ -160,15 +162,16 @@ class PipeReader:
             trio.lowlevel.notify_closing(self._descriptor)
 
     def read_now(self) -> None:
-        """Handle what can be read without waiting, up to one piece, and all that was read before.
+        """Handle all that was read before, or what can be read without waiting, up to one piece.
 
         What takes too long is left to the reader's task, as many calls may look in one pass.
         Nothing read may be forgotten: the pipe does not become readable for it again.
         """
         began = perf_counter()
-        if self._role == "closed" or self._left_some or began < self._look_again_at:
+        if self._role == "closed" or began < self._look_again_at:
             return
-        self._read()
+        if not self._left_some:
+            self._read()
         self._handle_at_once()
         ended = perf_counter()
         # at most half of the time is for looking
@@ -244,33 +247,30 @@ class PipeReader:
     def _read(self) -> bool:
         """Read one piece; False if there was none."""
         data = self._pull()
-        self._feed(data)
+        if data:
+            self._feed(data)
         return bool(data)
 
-    def _read_and_handle(self) -> bool:
-        """Read one piece and handle it; True if more messages are left.
-
-        The usual piece is one message.
-        """
+    def _read_and_handle(self) -> None:
+        """Read one piece, and handle it if it is one small message, as it usually is."""
         data = self._pull()
         if not data:
-            return self._handle_some()
-        body = self._frames.whole(data)
+            return
+        body = self._frames.whole(data) if len(data) <= AT_ONCE_BYTES else None
         self._brought_one = body is not None
         if body is None:
             self._feed(data)
-            return self._handle_some()
+            return
         try:
             if not self._owner.message(body):
                 self._backpressure.count(body.size)
         except FramingError as error:
             self._give_up_on(error)
-        return False
 
     def _feed(self, data: bytes) -> None:
-        if data:
-            self._frames.feed(data)
-            self._silence.grew()
+        self._left_some = True
+        self._frames.feed(data)
+        self._silence.grew()
 
     def _pull(self) -> bytes:
         """Read at most `READ_BYTES`; b"" if nothing can be read now, or at the stream's end."""
@@ -289,20 +289,20 @@ class PipeReader:
         if not self._over():
             # the role first: `_give_up_on` then takes an error in the last piece for a cut
             self._move("end")
+            self._left_some = True
             self._frames.close()
 
     async def _handle_all(self) -> None:
         """Handle all that was read; other tasks have their turns in between."""
-        while self._handle_some():
-            await trio.lowlevel.checkpoint()
-        self._left_some = False
+        while self._left_some:
+            await self._pace.read()
+            self._handle_some()
 
     def _handle_at_once(self) -> None:
         """Handle what was read; what takes longer than `PASS_S` is left to the reader's task."""
         until = perf_counter() + PASS_S
         while self._handle_some():
             if perf_counter() > until:
-                self._left_some = True
                 self._move("reply due")
                 self.nudge()
                 break
@@ -310,24 +310,24 @@ class PipeReader:
     def _handle_some(self) -> bool:
         """Handle messages until the pass is over (see `PASS_S`); True if more may be left."""
         until = perf_counter() + PASS_S
+        left = True
         try:
             for _ in range(MESSAGES_PER_PASS):
                 # asked each time: handling a message may close the connection
-                if self._role == "closed":
-                    return False
-                piece = self._frames.next()
+                piece = self._frames.next() if self._role != "closed" else None
                 if piece is None:
-                    self._silence.look(
-                        mid_message=self._frames.mid_message and self._role != "ended"
-                    )
-                    return False
+                    mid_message = self._frames.mid_message and not self._over()
+                    self._silence.look(mid_message=mid_message)
+                    left = False
+                    break
                 self._handle(piece)
                 if perf_counter() > until:
                     break
         except FramingError as error:
             self._give_up_on(error)
-            return False
-        return True
+            left = False
+        self._left_some = left
+        return left
 
     def _handle(self, piece: Body | Stray) -> None:
         if isinstance(piece, Stray):
@@ -344,7 +344,7 @@ class PipeReader:
 
     def _silent(self, why: str) -> None:
         # If the agent held the loop, the message may have gone on meanwhile.
-        if self._read() or self._role == "ended":
+        if self._left_some or self._read() or self._role == "ended":
             self._handle_at_once()
         else:
             self._owner.unreadable(FramingError(why, self._frames.unfinished))

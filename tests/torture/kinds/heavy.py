@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -98,23 +99,30 @@ _PATTERNS = (
 )
 
 
-async def _many_flood_stderr(shop: Workshop) -> str:
-    flood = """
+def _many_flood(count: int, write: str) -> Callable[[Workshop], Awaitable[str]]:
+    """So many that write without end for a second, all at once."""
+    flood = f"""
     greet()
-    reply(hook(), {})
-    until, lines = time.monotonic() + 1.0, (b"x" * 900 + b"\\x07\\n") * 70
-    while time.monotonic() < until: os.write(2, lines)
+    reply(hook(), {{}})
+    until = time.monotonic() + 1.0
+    noise = (b"x" * 900 + b"\\x07\\n") * 70
+    log = dump(method="host/log", params={{"level": "info", "message": "m", "fields": {{"k": "v"}}}})
+    while time.monotonic() < until: {write}
     serve()
     """
-    makes = [python(flood, name=f"bad{number}") for number in range(12)]
-    programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
-    stage = Stage(shop)
-    async with stage.open_host(programs) as host, host.session() as stage.session:
-        check_healthy(await stage.ask())
-        await trio.sleep(1.0)
-        check_healthy(await stage.ask())
-        assert {plugin.state for plugin in host.plugins} == {"ready"}
-    return "answered"
+
+    async def scene(shop: Workshop) -> str:
+        makes = [python(flood, name=f"bad{number}") for number in range(count)]
+        programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
+        stage = Stage(shop)
+        async with stage.open_host(programs) as host, host.session() as stage.session:
+            check_healthy(await stage.ask())
+            await trio.sleep(1.0)
+            check_healthy(await stage.ask())
+            assert {plugin.state for plugin in host.plugins} == {"ready"}
+        return "answered"
+
+    return scene
 
 
 async def _many_burst_on_stderr(shop: Workshop) -> str:
@@ -157,7 +165,14 @@ CASES = (
         "twelve that flood stderr",
         "few of them in one pass of the loop",
         nothing,
-        scene=_many_flood_stderr,
+        scene=_many_flood(12, "os.write(2, noise)"),
+    ),
+    Case(
+        "heavy",
+        "twenty that flood stdout",
+        "one of them in one pass of the loop",
+        nothing,
+        scene=_many_flood(20, 'raw((log + b"\\n") * 600)'),
     ),
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(

@@ -15,13 +15,13 @@ from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.manifest import MANIFEST
 from sliphook.process.environment import plugin_environment
-from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart, spawn
 from sliphook.process.stderr import StderrTail
 from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import REDACTED
 from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.pace import Pace
 from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS

@@ -9,6 +9,8 @@ import trio
 STEPS_IN_A_PASS: Final = 4
 """To start or to clean up one plugin takes about 0.5 ms of the loop in one step, to take what it
 writes to stderr 3 ms at most, however many secrets are looked for in it."""
+READERS_IN_A_PASS: Final = 1
+"""To handle what one plugin wrote may take `reader.PASS_S` and one more message."""
 
 
 class Pace:
@@ -16,9 +18,18 @@ class Pace:
 
     def __init__(self) -> None:
         self._places = trio.Semaphore(STEPS_IN_A_PASS)
+        self._readers = trio.Semaphore(READERS_IN_A_PASS)
 
     async def step(self) -> None:
         """Wait for this task's turn; at once, but for one pass of the loop, if few others wait."""
-        # a place is given back when its task runs again, and the next one runs a pass later
-        async with self._places:
-            pass
+        await _wait_for_a_place(self._places)
+
+    async def read(self) -> None:
+        """Wait for this reader's turn to handle much that its plugin wrote; else as `step`."""
+        await _wait_for_a_place(self._readers)
+
+
+async def _wait_for_a_place(places: trio.Semaphore) -> None:
+    # a place is given back when its task runs again, and the next one runs a pass later
+    async with places:
+        pass

@@ -8,8 +8,8 @@ from collections import Counter
 import trio
 import trio.testing
 
-from sliphook.process.pace import Pace
 from sliphook.process.streams import read_by_turns
+from sliphook.transport.pace import Pace
 
 
 class _Passes(trio.abc.Instrument):
