@@ -91,7 +91,8 @@ async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None
         assert len(groups) == 2, f"within {START_S:g} s the agent said {line!r}"
         assert len(living(groups)) >= 2
         agent.send_signal(number)
-        await trio.to_thread.run_sync(agent.wait)
+        with trio.fail_after(WAIT_S):
+            await trio.to_thread.run_sync(agent.wait, abandon_on_cancel=True)
         began = time.monotonic()
         assert await comes(lambda: not living(groups), WAIT_S), (
             f"the agent is dead and these live: {living(groups)}"
