@@ -29,6 +29,7 @@ PASSES = range(8)
 def always_awake(monkeypatch: pytest.MonkeyPatch) -> None:
     """For longer than any test may take, and whatever the last answers were."""
     monkeypatch.setattr(reader, "SPIN_S", 60.0)
+    monkeypatch.setattr(reader, "TOOL_SPIN_S", 60.0)
     monkeypatch.setattr(SpinWait, "pays", True)
 
 
@@ -262,12 +263,40 @@ async def test_a_poll_in_vain_takes_nothing_from_the_caller_with_the_only_answer
         nursery.cancel_scope.cancel()
 
 
-async def test_who_has_called_a_tool_reads_itself_and_sleeps(sleepers: Sleepers) -> None:
+async def test_the_result_of_a_tool_comes_without_sleep(sleepers: Sleepers) -> None:
     plugin = FakePlugin("weather", tools={"forecast": lambda _: "rain"})
     async with asking(plugin) as turn:
         for _ in range(2):
             assert (await turn.call_tool("forecast", {})).text() == "rain"
-    assert [call.method for call in sleepers] == ["tool/call", "tool/call"]
+    assert sleepers == []
+
+
+async def test_a_slow_tool_does_not_put_those_to_sleep_who_ask_hooks(
+    monkeypatch: pytest.MonkeyPatch, sleepers: Sleepers
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(reader, "SPIN_S", 60.0)
+    monkeypatch.setattr(reader, "TOOL_SPIN_S", 0.0)
+    monkeypatch.setattr(reader, "processors", lambda: 2)
+    plugin = FakePlugin(
+        "weather",
+        tools={"forecast": lambda _: "rain"},
+        hooks={"pre_tool_call": {"decision": "allow"}, "post_tool_call": {}},
+    )
+    readable = PipeReader._readable  # pyright: ignore[reportPrivateUsage]
+
+    async def noted(self: PipeReader, waiter: object) -> bool:
+        if isinstance(waiter, Call):
+            sleepers.append(waiter)
+        return await readable(self, waiter)
+
+    monkeypatch.setattr(PipeReader, "_readable", noted)
+    async with asking(plugin) as turn:
+        await ask(turn)
+        sleepers.clear()
+        for _ in range(3):
+            assert (await turn.call_tool("forecast", {})).text() == "rain"
+    assert [call.method for call in sleepers] == ["tool/call"] * 3
 
 
 def crash(plugin: FakePlugin, _: Call) -> None:
@@ -287,8 +316,12 @@ def withdraw(_: FakePlugin, call: Call) -> None:
     ("end", "status"), [(crash, "error"), (expire, "timed_out"), (withdraw, "cancelled")]
 )
 async def test_what_ends_a_tool_wakes_who_reads_for_it(
-    end: Callable[[FakePlugin, Call], None], status: str, sleepers: Sleepers
+    end: Callable[[FakePlugin, Call], None],
+    status: str,
+    sleepers: Sleepers,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(reader, "TOOL_SPIN_S", 0.001)
     plugin = FakePlugin("weather", tools={"forecast": HANGS})
 
     async def at_last() -> None:

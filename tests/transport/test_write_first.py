@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -48,7 +48,7 @@ def messages(*sizes: int) -> list[Item]:
 
 
 @contextmanager
-def a_pipe(owner: Owner, full: int = 0) -> Iterator[tuple[int, PipeWriter]]:
+def a_pipe(owner: Owner, full: int = 0) -> Generator[tuple[int, PipeWriter]]:
     """A pipe with so many bytes in it: its reading end, and the writer of the other."""
     ours, theirs = os.pipe()
     os.write(theirs, bytes(full))

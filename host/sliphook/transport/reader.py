@@ -33,7 +33,7 @@ from time import perf_counter
 import trio
 
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
-from sliphook_sdk.spin_wait import SPIN_S, SpinWait, processors
+from sliphook_sdk.spin_wait import SPIN_S, TOOL_SPIN_S, SpinWait, processors
 
 from . import descriptors
 from .backpressure import Backpressure
@@ -84,6 +84,7 @@ class PipeReader:
         self._fault: Exception | None = None
         self._lull = IdleTimer(deadlines, LULL_S, lambda: self._move("lull over"))
         self._spin = SpinWait(SPIN_S, processors())
+        self._tool_spin = SpinWait(TOOL_SPIN_S, processors())
         self._backpressure = Backpressure()
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False
@@ -127,8 +128,8 @@ class PipeReader:
         if self._waiter is not None:
             self.nudge()  # the task's wait ends before this caller's begins
         began = perf_counter()  # the processor's time, whatever clock trio has
-        spins = call.method.startswith("hook/")  # a tool may take its time
-        awake_until = began + SPIN_S if spins and self._spin.pays else began
+        spin = self._tool_spin if call.method == "tool/call" else self._spin
+        awake_until = began + spin.spin_s if spin.pays else began
         try:
             while (
                 call.status is None
@@ -146,8 +147,7 @@ class PipeReader:
             self._fault = error  # the host's: the plugin's task raises it, not the agent's call
         finally:
             # also if the caller was cancelled: the pipe must never be left without a reader
-            if spins:
-                self._spin.took(perf_counter() - began)
+            spin.took(perf_counter() - began)
             work = self._left_some or self._owner.is_owed or self._fault is not None
             self._move("caller left work" if work else "caller left")
 

@@ -24,6 +24,7 @@ from sliphook_sdk.protocol import ErrorCode, limits
 from sliphook_sdk.runtime.log import note_origins
 from sliphook_sdk.service import Invocation
 
+from .awake_selector import AwakeSelector
 from .base import MAX_HANDLERS, SHUT_LINGER_S, Engine, is_ordered
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class AsyncEngine(Engine):
         self._event = self._run_event(handlers, payload, invocations)
 
     def _reading_loop(self) -> asyncio.AbstractEventLoop:
-        loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
+        loop = asyncio.SelectorEventLoop(AwakeSelector())
         try:
             loop.add_reader(self._incoming, self._read)
         except PermissionError:  # standard input is a file, which epoll does not accept
