@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import sliphook.session.hooks
 import sliphook.transport.deadlines
-import sliphook.transport.reader
+import sliphook.transport.pace
 from sliphook import Outcome, PluginHost, Turn
 from sliphook.testing import HANGS, FakePlugin, run
 from sliphook.trace.record import TraceRecord
@@ -196,7 +196,7 @@ def test_the_same_script_looks_the_same(steps: list[dict[str, Any]]) -> None:
     fast, slow = Story(), Story()
     # a pass of the reader ends after some real time: on a busy machine in the midst of a message
     with (
-        patch.object(sliphook.transport.reader, "PASS_S", inf),
+        patch.object(sliphook.transport.pace, "READING_S", inf),
         patch.object(sliphook.transport.deadlines, "PASS_S", inf),
     ):
         run(fast.play, steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import selectors
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 import pytest
@@ -22,29 +22,34 @@ class World:
 
     Attributes:
         step_s: how far it goes.
-        yields: how often the loop gave its processor away.
+        stayed: for how long at most the loop stayed awake, each time that it did.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.step_s = PLUGIN_SPIN_S / 10
-        self.yields = 0
+        self.stayed: list[float] = []
         self._now_s = 0.0
         monkeypatch.setattr(awake_selector, "perf_counter", self._tick)
         monkeypatch.setattr(awake_selector, "processors", lambda: 2)
-        monkeypatch.setattr(os, "sched_yield", self._yielded)
+        monkeypatch.setattr(awake_selector, "stay_awake", self._stay)
         self.selector = AwakeSelector()
         self.pipes = {"host": os.pipe(), "server": os.pipe()}
-        for name, (incoming, _) in self.pipes.items():
-            self.selector.register(incoming, selectors.EVENT_READ, name)
+        for name in self.pipes:
+            self.register(name)
+
+    def register(self, name: str) -> None:
+        """Have the loop read what comes from there."""
+        self.selector.register(self.pipes[name][0], selectors.EVENT_READ, name)
 
     def _tick(self) -> float:
         self._now_s += self.step_s
         return self._now_s
 
-    def _yielded(self) -> None:
-        self.yields += 1
+    def _stay(self, look: Callable[[], object], within_s: float) -> object:
+        self.stayed.append(within_s)
+        return look()
 
-    def comes(self, name: str, *, late: bool) -> None:
+    def comes(self, name: str, *, late: bool = False) -> None:
         """Something comes from there, soon or not."""
         incoming, outgoing = self.pipes[name]
         self.step_s = PLUGIN_SPIN_S * 2 if late else PLUGIN_SPIN_S / 10
@@ -52,11 +57,11 @@ class World:
         assert [key.data for key, _ in self.selector.select(PATIENCE_S)] == [name]
         os.read(incoming, 1)
 
-    def is_awake(self) -> bool:
-        """Whether it stays awake for what comes next; nothing does."""
-        before, self.step_s = self.yields, PLUGIN_SPIN_S * 0.6
-        assert self.selector.select(0.001) == []
-        return self.yields > before
+    def timer_is_waited_for_awake(self, within_s: float = 0.001) -> bool:
+        """Nothing comes until a timer fires: whether the loop stayed awake for something."""
+        before, self.step_s = len(self.stayed), PLUGIN_SPIN_S * 2
+        assert self.selector.select(within_s) == []
+        return len(self.stayed) > before
 
 
 @pytest.fixture
@@ -69,32 +74,57 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def test_it_stays_awake_for_what_came_at_once(world: World) -> None:
-    assert not world.is_awake()
+    world.comes("host")
+    assert not world.timer_is_waited_for_awake()
     for _ in range(3):
-        world.comes("host", late=False)
-    assert world.is_awake()
+        world.comes("host")
+    assert world.timer_is_waited_for_awake()
+    assert world.stayed[-1] == PLUGIN_SPIN_S
 
 
-def test_it_gives_up_soon_and_waits_in_vain_once_in_nine(world: World) -> None:
+def test_it_stays_awake_in_vain_once_in_nine(world: World) -> None:
     for _ in range(3):
-        world.comes("host", late=False)
-    assert world.is_awake()
-    assert world.yields == 1
-    for _ in range(QUICK_ANSWERS):
-        assert not world.is_awake()
-        world.comes("host", late=False)
-    assert world.is_awake()
+        world.comes("host")
+    assert world.timer_is_waited_for_awake()
+    for quick in range(1, QUICK_ANSWERS + 1):
+        world.comes("host")  # behind the timer
+        world.comes("host")
+        assert world.timer_is_waited_for_awake() == (quick == QUICK_ANSWERS)
 
 
 def test_what_is_slow_behind_one_is_not_held_against_the_other(world: World) -> None:
     """A server thinks; behind its answer the next request comes at once."""
     for _ in range(3):
-        world.comes("host", late=False)
+        world.comes("host")
         world.comes("server", late=True)
-    world.comes("host", late=False)
-    assert not world.is_awake()
+    world.comes("host")
+    assert not world.timer_is_waited_for_awake()
+    world.comes("host")
     world.comes("server", late=True)
-    assert world.is_awake()
+    assert world.timer_is_waited_for_awake()
+
+
+def test_a_timer_is_not_held_against_the_host(world: World) -> None:
+    """A handler sleeps for a moment; behind its answer the next request comes at once."""
+    for _ in range(3):
+        world.comes("host")
+        assert not world.timer_is_waited_for_awake()
+    assert world.timer_is_waited_for_awake()
+
+
+def test_it_is_not_awake_for_longer_than_until_the_timer(world: World) -> None:
+    for _ in range(3):
+        world.comes("host")
+    assert world.timer_is_waited_for_awake(PLUGIN_SPIN_S / 4)
+    assert world.stayed[-1] == PLUGIN_SPIN_S / 4
+
+
+def test_another_of_the_same_number_begins_anew(world: World) -> None:
+    for _ in range(3):
+        world.comes("host")
+    world.selector.unregister(world.pipes["host"][0])
+    world.register("host")
+    assert not world.timer_is_waited_for_awake()
 
 
 @pytest.mark.parametrize("pays", [True, False], ids=["awake", "asleep"])

@@ -12,8 +12,10 @@ from sliphook_sdk.spin_wait import (
     PLUGIN_SPIN_S,
     QUICK_ANSWERS,
     SPIN_S,
+    TOOL_SPIN_S,
     SpinWait,
     processors,
+    stay_awake,
 )
 
 QUICK, SLOW = 0.0001, 0.001
@@ -31,6 +33,19 @@ def test_what_it_can_cost() -> None:
     # docs/performance.md says so
     assert SPIN_S == 0.0005
     assert PLUGIN_SPIN_S == 0.0002
+    assert TOOL_SPIN_S == 0.003
+
+
+def test_who_stays_awake_looks_until_there_is_something() -> None:
+    looks = iter([[], [], ["found"]])
+    assert stay_awake(lambda: next(looks), 60.0) == ["found"]
+
+
+def test_who_stays_awake_looks_once_at_least_and_not_for_ever() -> None:
+    looks: list[int] = []
+    assert stay_awake(lambda: looks.append(1), 0.0) is None
+    assert looks == [1]
+    assert stay_awake(lambda: looks.append(1), 0.001) is None
 
 
 @pytest.mark.parametrize(

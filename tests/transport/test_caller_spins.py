@@ -299,6 +299,15 @@ async def test_a_slow_tool_does_not_put_those_to_sleep_who_ask_hooks(
     assert [call.method for call in sleepers] == ["tool/call"] * 3
 
 
+async def test_who_has_run_a_command_sleeps(sleepers: Sleepers) -> None:
+    """It may take its time, and is not counted among the hooks."""
+    plugin = FakePlugin("weather", commands={"forecast": {"text": "rain"}})
+    with trio.fail_after(120):
+        async with PluginHost([plugin]) as host, host.session() as session:
+            assert await session.run_command("forecast") == "rain"
+    assert [call.method for call in sleepers] == ["command/run"]
+
+
 def crash(plugin: FakePlugin, _: Call) -> None:
     plugin.crash()
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
+import pytest
 import trio
 import trio.testing
 
 from sliphook.process.streams import read_by_turns
-from sliphook.transport.pace import Pace
+from sliphook.transport.pace import READING_S, Pace
 
 
 class _Passes(trio.abc.Instrument):
@@ -38,12 +40,15 @@ async def test_fifty_tasks_go_on_four_in_a_pass() -> None:
     assert max(went_on.values()) == 4
 
 
-async def test_a_task_that_is_cancelled_gives_its_place_away() -> None:
+@pytest.mark.parametrize("wait", [Pace.step, Pace.reader_turn])
+async def test_a_task_that_is_cancelled_gives_its_place_away(
+    wait: Callable[[Pace], Awaitable[None]],
+) -> None:
     pace = Pace()
     left: list[int] = []
 
     async def one(number: int) -> None:
-        await pace.step()
+        await wait(pace)
         left.append(number)
 
     with trio.fail_after(120):
@@ -53,6 +58,32 @@ async def test_a_task_that_is_cancelled_gives_its_place_away() -> None:
             given_up.cancel_scope.cancel()
             nursery.start_soon(one, 20)
     assert left == [20]
+
+
+async def test_readers_that_have_used_up_their_time_go_on_one_in_a_pass() -> None:
+    passes, pace = _Passes(), Pace()
+    went_on: Counter[int] = Counter()
+    assert pace.reading_s == READING_S
+    pace.read(READING_S / 2)
+    assert pace.reading_s > 0
+    pace.read(READING_S)
+    assert pace.reading_s < 0
+
+    async def one() -> None:
+        await pace.reader_turn()
+        assert pace.reading_s == READING_S
+        pace.read(READING_S)
+        went_on[passes.number] += 1
+
+    trio.lowlevel.add_instrument(passes)
+    try:
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(one)
+    finally:
+        trio.lowlevel.remove_instrument(passes)
+    assert went_on.total() == 20
+    assert max(went_on.values()) == 1
 
 
 async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 from time import perf_counter
 
@@ -15,8 +15,8 @@ import trio.testing
 from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines
-from sliphook.transport.pace import Pace
-from sliphook.transport.reader import PASS_S, PipeReader
+from sliphook.transport.pace import READING_S, Pace
+from sliphook.transport.reader import PipeReader
 from sliphook.wire.framing import Body, FramingError, Stray
 
 LINE = b'{"jsonrpc":"2.0","method":"x"}\n'
@@ -47,14 +47,16 @@ class Owner:
 
 
 @asynccontextmanager
-async def reading(owner: Owner, *, task: bool = True) -> AsyncGenerator[int]:
+async def reading(
+    owner: Owner, *, task: bool = True, pace: Pace | None = None
+) -> AsyncGenerator[int]:
     """A reader at work, or without its task; gives the descriptor to write to."""
     out, into = os.pipe()
     descriptor = descriptors.take(out)
     os.close(out)
     os.set_blocking(into, False)
     deadlines = Deadlines()
-    owner.reader = reader = PipeReader(descriptor, deadlines, Pace(), owner)
+    owner.reader = reader = PipeReader(descriptor, deadlines, pace or Pace(), owner)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(deadlines.run)
@@ -267,13 +269,6 @@ async def test_what_takes_long_to_handle_is_done_in_several_turns(
     owner = Owner(asked=True)
     seen: list[int] = []
 
-    class Slow(list[float]):
-        def append(self, at: float, /) -> None:
-            super().append(at)
-            until = perf_counter() + 2 * PASS_S
-            while perf_counter() < until:
-                pass
-
     owner.at = Slow()
     async with reading(owner) as into:
         os.write(into, LINE * 20)
@@ -283,11 +278,81 @@ async def test_what_takes_long_to_handle_is_done_in_several_turns(
     assert max(more - before for before, more in pairwise([0, *seen, 20])) <= 2
 
 
+async def test_a_look_finds_what_came_behind_what_waits_for_its_turn(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A reply that came in time is not late, though other plugins write much."""
+    pace = Pace()
+    owner = Owner(asked=True)
+    async with reading(owner, task=False, pace=pace) as into:
+        pace.read(READING_S)
+        os.write(into, LINE * 2)
+        await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+        assert owner.at == []
+        os.write(into, LINE)
+        owner.reader.read_now()
+        assert len(owner.at) == 3
+
+
+class Slow(list[float]):
+    """Where an owner notes its messages; to handle each takes all of the readers' time."""
+
+    def append(self, at: float, /) -> None:
+        super().append(at)
+        until = perf_counter() + READING_S
+        while perf_counter() < until:
+            pass
+
+
+async def test_readers_of_many_plugins_share_the_time_of_a_pass(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    pace, owners = Pace(), [Owner(asked=True) for _ in range(12)]
+    at_once: list[int] = []
+    before = 0
+    async with AsyncExitStack() as stack:
+        pipes = [await stack.enter_async_context(reading(one, pace=pace)) for one in owners]
+        await trio.testing.wait_all_tasks_blocked()
+        for owner, into in zip(owners, pipes, strict=True):
+            owner.at = Slow()
+            os.write(into, LINE * 3)
+        while before < 36:
+            await trio.lowlevel.checkpoint()
+            after = sum(len(owner.at) for owner in owners)
+            at_once.append(after - before)
+            before = after
+    # between two looks lie up to two passes; in each one message, and who waited for its turn
+    assert max(at_once) <= 4
+    assert [len(owner.at) for owner in owners] == [3] * 12
+
+
+async def test_a_plugin_that_ends_while_it_waits_for_its_turn_is_read_to_its_end(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    pace, owner = Pace(), Owner(asked=True)
+    another = pace._turns  # pyright: ignore[reportPrivateUsage]
+    async with reading(owner, task=False, pace=pace) as into:
+        async with trio.open_nursery() as nursery:
+            pace.read(READING_S)
+            another.acquire_nowait()
+            nursery.start_soon(owner.reader.run)
+            os.write(into, LINE * 3)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert owner.at == []
+        another.release()
+        await owner.reader.read_rest()
+        assert len(owner.at) == 3
+        with trio.fail_after(1):
+            await pace.reader_turn()
+
+
 async def test_a_look_at_the_pipe_leaves_what_takes_long_to_the_task_also_in_a_lull(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many calls may expire in one pass, each with a look."""
-    monkeypatch.setattr("sliphook.transport.reader.PASS_S", 0.0)
+    monkeypatch.setattr("sliphook.transport.pace.READING_S", 0.0)
+    monkeypatch.setattr("sliphook.transport.reader.LOOK_S", 0.0)
     owner = Owner(asked=True)
     async with reading(owner) as into:
         await trio.testing.wait_all_tasks_blocked()
@@ -297,7 +362,7 @@ async def test_a_look_at_the_pipe_leaves_what_takes_long_to_the_task_also_in_a_l
         os.write(into, LINE * 50)
         for _ in range(10):
             owner.reader.read_now()
-        assert len(owner.at) == 1
+        assert owner.at == []
         await trio.testing.wait_all_tasks_blocked()
         assert len(owner.at) == 50
 

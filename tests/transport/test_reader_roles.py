@@ -205,8 +205,9 @@ class Reading(RuleBasedStateMachine):
             deadlines = Deadlines()
             self.reader = PipeReader(descriptor, deadlines, Pace(), self.owner)
             if spins:
-                self.reader._spin._wanted = 0
-                self.reader._spin._possible = True
+                for spin in self.reader._spins.values():
+                    spin._wanted = 0
+                    spin._possible = True
             self.loop.nursery.start_soon(deadlines.run)
             self.loop.nursery.start_soon(self._run)
             await trio.testing.wait_all_tasks_blocked()

@@ -28,7 +28,7 @@ class HostServices:
 
     Attributes:
         deadlines: the timeouts of all requests.
-        pace: how many plugins start or are cleaned up in one pass of the loop.
+        pace: how many plugins start, are read or cleaned up in one pass of the loop.
         reaper: kills the plugins' process groups if the host dies.
         redactor: hides secrets in logs and on stderr.
         trace: takes the records of messages, or None.

@@ -73,7 +73,7 @@ class Instance:
         process: the process, just started.
         owner: the plugin.
         deadlines: the host's deadlines.
-        pace: the host's, so that many plugins do not begin or end in one pass of the loop.
+        pace: the host's, so that not many begin, write or end in one pass of the loop.
         handlers: what the plugin may call, by method.
         stderr: takes the process's stderr.
         recorder: records the messages, or None.

@@ -9,8 +9,11 @@ import trio
 STEPS_IN_A_PASS: Final = 4
 """To start or to clean up one plugin takes about 0.5 ms of the loop in one step, to take what it
 writes to stderr 3 ms at most, however many secrets are looked for in it."""
-READERS_IN_A_PASS: Final = 1
-"""To handle what one plugin wrote may take `reader.PASS_S` and one more message."""
+READING_S: Final = 0.005
+"""For what all plugins write to stdout, in a pass: a quarter of what the loop may be held.
+
+One more message may follow, and who waited for a turn may get it behind others in the same pass.
+"""
 
 
 class Pace:
@@ -18,18 +21,26 @@ class Pace:
 
     def __init__(self) -> None:
         self._places = trio.Semaphore(STEPS_IN_A_PASS)
-        self._readers = trio.Semaphore(READERS_IN_A_PASS)
+        self._turns = trio.Semaphore(1)
+        self._read_s = 0.0
 
     async def step(self) -> None:
         """Wait for this task's turn; at once, but for one pass of the loop, if few others wait."""
-        await _wait_for_a_place(self._places)
+        # a place is given back when its task runs again, and the next one runs a pass later
+        async with self._places:
+            pass
 
-    async def read(self) -> None:
-        """Wait for this reader's turn to handle much that its plugin wrote; else as `step`."""
-        await _wait_for_a_place(self._readers)
+    @property
+    def reading_s(self) -> float:
+        """How long readers may still work before they wait for a turn; 0 or less: no longer."""
+        return READING_S - self._read_s
 
+    def read(self, seconds: float) -> None:
+        """A reader has worked for so long."""
+        self._read_s += seconds
 
-async def _wait_for_a_place(places: trio.Semaphore) -> None:
-    # a place is given back when its task runs again, and the next one runs a pass later
-    async with places:
-        pass
+    async def reader_turn(self) -> None:
+        """Wait for this reader's turn: a pass of the loop, or one for each reader before it."""
+        async with self._turns:
+            # a pass has begun since; it is counted over several if no reader has to wait
+            self._read_s = 0.0

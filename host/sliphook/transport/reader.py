@@ -18,9 +18,9 @@ task waits for it, `notify_closing` ends that wait at once: trio lets the caller
 even before the task has run. If the task gets the pipe, it is rescheduled from where it is parked;
 at the end too, so that it returns.
 
-Why no message is lost or stuck. What is read is handled in the order of its bytes. All but one
-small message is left to the task, which waits for its turn (`Pace`), as many plugins may write at
-once, and then handles at most `MESSAGES_PER_PASS` or `PASS_S`. A caller that leaves some gives the
+Why no message is lost or stuck. What is read is handled in the order of its bytes, at most
+`MESSAGES_PER_PASS`, and in all of a host's readers together for `Pace.reading_s` in one pass of the
+scheduler. What is left is the task's to handle, in its turn: a caller that leaves some gives the
 pipe to the task and not to a lull, and the task handles what is left before it waits for the pipe.
 At the end too: `run` returns when all of it is handled.
 """
@@ -45,17 +45,10 @@ from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
 
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
-AT_ONCE_BYTES = 4 * 1024  # a usual answer; fifty plugins may send theirs in one pass
 MESSAGES_PER_PASS = 100  # then other tasks have their turn
-PASS_S = 0.005
-"""The same in seconds: a quarter of what the loop may be held, as one more message may follow."""
-LAST_READS = 17
-"""Reads of a dead process's pipe at most: it holds 1 MiB at most, unless root wrote it.
-
-A child of the plugin may go on writing for ever.
-"""
-LULL_S = 0.005
-"""A lull lasts this long to twice as long, if nothing ends it before."""
+LOOK_S = 0.005  # a look at what has come may take as long as all readers in a pass
+LAST_READS = 17  # of a dead process's pipe: 1 MiB unless root wrote it; a child may go on for ever
+LULL_S = 0.005  # and up to twice as long, if nothing ends it before
 
 
 class PipeReader:
@@ -64,7 +57,7 @@ class PipeReader:
     Args:
         descriptor: the pipe, non-blocking; closed by `close`.
         deadlines: the host's deadlines.
-        pace: the host's, so that few readers handle much in one pass of the loop.
+        pace: the host's: how long its readers may work in one pass of the loop.
         owner: handles the messages.
 
     Attributes:
@@ -83,8 +76,8 @@ class PipeReader:
         self._waiter: object | None = None  # what waits for the pipe: a call or this reader
         self._fault: Exception | None = None
         self._lull = IdleTimer(deadlines, LULL_S, lambda: self._move("lull over"))
-        self._spin = SpinWait(SPIN_S, processors())
-        self._tool_spin = SpinWait(TOOL_SPIN_S, processors())
+        spins = {"hook/": SPIN_S, "tool/": TOOL_SPIN_S}  # a command may take its time
+        self._spins = {kind: SpinWait(spin_s, processors()) for kind, spin_s in spins.items()}
         self._backpressure = Backpressure()
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False
@@ -128,8 +121,8 @@ class PipeReader:
         if self._waiter is not None:
             self.nudge()  # the task's wait ends before this caller's begins
         began = perf_counter()  # the processor's time, whatever clock trio has
-        spin = self._tool_spin if call.method == "tool/call" else self._spin
-        awake_until = began + spin.spin_s if spin.pays else began
+        spin = self._spins.get(call.method[:5])
+        awake_until = began + spin.spin_s if spin is not None and spin.pays else began
         try:
             while (
                 call.status is None
@@ -147,7 +140,8 @@ class PipeReader:
             self._fault = error  # the host's: the plugin's task raises it, not the agent's call
         finally:
             # also if the caller was cancelled: the pipe must never be left without a reader
-            spin.took(perf_counter() - began)
+            if spin is not None:
+                spin.took(perf_counter() - began)
             work = self._left_some or self._owner.is_owed or self._fault is not None
             self._move("caller left work" if work else "caller left")
 
@@ -162,17 +156,18 @@ class PipeReader:
             trio.lowlevel.notify_closing(self._descriptor)
 
     def read_now(self) -> None:
-        """Handle all that was read before, or what can be read without waiting, up to one piece.
+        """Handle all that was read before, and what can be read without waiting, up to one piece.
 
         What takes too long is left to the reader's task, as many calls may look in one pass.
         Nothing read may be forgotten: the pipe does not become readable for it again.
         """
         began = perf_counter()
-        if self._role == "closed" or began < self._look_again_at:
+        if began < self._look_again_at:
             return
-        if not self._left_some:
-            self._read()
         self._handle_at_once()
+        if self._role != "closed" and not self._left_some:
+            self._read()
+            self._handle_at_once()
         ended = perf_counter()
         # at most half of the time is for looking
         self._look_again_at = ended + (ended - began)
@@ -252,20 +247,25 @@ class PipeReader:
         return bool(data)
 
     def _read_and_handle(self) -> None:
-        """Read one piece, and handle it if it is one small message, as it usually is."""
+        """Read one piece and handle it, if there is time; the usual piece is one message."""
         data = self._pull()
         if not data:
             return
-        body = self._frames.whole(data) if len(data) <= AT_ONCE_BYTES else None
+        began = perf_counter()
+        has_time = self._pace.reading_s > 0
+        body = self._frames.whole(data) if has_time else None
         self._brought_one = body is not None
         if body is None:
             self._feed(data)
+            if has_time:
+                self._handle_some()
             return
         try:
             if not self._owner.message(body):
                 self._backpressure.count(body.size)
         except FramingError as error:
             self._give_up_on(error)
+        self._pace.read(perf_counter() - began)
 
     def _feed(self, data: bytes) -> None:
         self._left_some = True
@@ -295,39 +295,39 @@ class PipeReader:
     async def _handle_all(self) -> None:
         """Handle all that was read; other tasks have their turns in between."""
         while self._left_some:
-            await self._pace.read()
+            await self._pace.reader_turn()
             self._handle_some()
 
     def _handle_at_once(self) -> None:
-        """Handle what was read; what takes longer than `PASS_S` is left to the reader's task."""
-        until = perf_counter() + PASS_S
-        while self._handle_some():
-            if perf_counter() > until:
-                self._move("reply due")
-                self.nudge()
-                break
+        """Handle what was read; what takes longer than `LOOK_S` is left to the reader's task."""
+        until = perf_counter() + LOOK_S
+        while self._left_some and perf_counter() < until:
+            self._handle_some()
+        if self._left_some:
+            self._move("reply due")
+            self.nudge()
 
-    def _handle_some(self) -> bool:
-        """Handle messages until the pass is over (see `PASS_S`); True if more may be left."""
-        until = perf_counter() + PASS_S
-        left = True
+    def _handle_some(self) -> None:
+        """Handle messages until the pass is over; then more may be left."""
+        began = now = perf_counter()
+        until = began + self._pace.reading_s
+        piece = None
         try:
             for _ in range(MESSAGES_PER_PASS):
                 # asked each time: handling a message may close the connection
                 piece = self._frames.next() if self._role != "closed" else None
                 if piece is None:
-                    mid_message = self._frames.mid_message and not self._over()
-                    self._silence.look(mid_message=mid_message)
-                    left = False
+                    self._silence.look(self._frames.mid_message and not self._over())
                     break
                 self._handle(piece)
-                if perf_counter() > until:
+                now = perf_counter()
+                if now > until:
                     break
         except FramingError as error:
+            piece = None
             self._give_up_on(error)
-            left = False
-        self._left_some = left
-        return left
+        self._left_some = piece is not None
+        self._pace.read(now - began)
 
     def _handle(self, piece: Body | Stray) -> None:
         if isinstance(piece, Stray):

@@ -28,7 +28,7 @@ class SilenceWatch:
         """Bytes came."""
         self._grew = True
 
-    def look(self, *, mid_message: bool) -> None:
+    def look(self, mid_message: bool) -> None:
         """All that came has been handled; `mid_message`: it ends inside of a message.
 
         To look again without new bytes is no sign of life: the timer goes on.

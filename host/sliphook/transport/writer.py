@@ -114,7 +114,7 @@ class PipeWriter:
             return 0  # full, broken or closed: `flush` finds out which
 
     def write_first(self, items: list[Item]) -> int:
-        """Write `items` before all else and note nothing; returns how many have begun to leave.
+        """Write `items` and note nothing; returns how many have begun to leave, 0 if others wait.
 
         In one write, which is most of what an interrupt costs, of `WRITE_BYTES` at most.
         """

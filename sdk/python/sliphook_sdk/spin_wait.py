@@ -6,13 +6,18 @@ at once, looks for the answer at every pass of its event loop, in between the wo
 instead of letting the loop sleep. A plugin does the same after its answer, if the next request came
 at once. Either does so for a moment at most, and only if that has paid lately: most hooks that come
 seconds apart, plugins that think for longer and machines with a single processor never get there.
+What is asked and what is waited for are counted apart: a slow tool says nothing of a hook.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from time import perf_counter
+from typing import Final, TypeVar
+
+_Found = TypeVar("_Found")
 
 SPIN_S: Final = 0.0005
 """How long the host stays awake for an answer at most.
@@ -37,7 +42,7 @@ waits longer for the next, and sleeps: the others need the processors.
 QUICK_ANSWERS: Final = 8
 """After staying awake in vain: so many quick messages until it is tried again.
 
-So at most one wait in nine costs `spin_s` for nothing.
+So at most one wait in nine of those that are counted together costs `spin_s` for nothing.
 """
 
 
@@ -69,6 +74,16 @@ class SpinWait:
             self._wanted = QUICK_ANSWERS if self.pays else max(self._wanted, 1)
         elif self._wanted:
             self._wanted -= 1
+
+
+def stay_awake(look: Callable[[], _Found], within_s: float) -> _Found:
+    """What `look` finds as soon as it finds something, or nothing after so long."""
+    until = perf_counter() + within_s
+    found = look()
+    while not found and perf_counter() < until:
+        os.sched_yield()  # to who needs the processor: another plugin, or the host
+        found = look()
+    return found
 
 
 def processors() -> int:

@@ -170,7 +170,7 @@ CASES = (
     Case(
         "heavy",
         "twenty that flood stdout",
-        "one of them in one pass of the loop",
+        "they share the time of a pass of the loop",
         nothing,
         scene=_many_flood(20, 'raw((log + b"\\n") * 600)'),
     ),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import selectors
+from functools import partial
+from math import inf
 from time import perf_counter
-from typing import Final, Optional
+from typing import Any, Final, Optional
 
-from sliphook_sdk.spin_wait import PLUGIN_SPIN_S, SpinWait, processors
+from sliphook_sdk.spin_wait import PLUGIN_SPIN_S, SpinWait, processors, stay_awake
 
 _Ready = list[tuple[selectors.SelectorKey, int]]
 
@@ -19,7 +20,7 @@ class AwakeSelector(selectors.DefaultSelector):
 
     What follows depends on what came last: behind the host's request the answer of a server may be
     waited for, which takes long, and behind that answer the host's next request, which does not. So
-    for each descriptor it is counted apart.
+    for each descriptor it is counted apart, and for what follows a timer.
     """
 
     def __init__(self) -> None:
@@ -31,28 +32,31 @@ class AwakeSelector(selectors.DefaultSelector):
     def select(self, timeout: Optional[float] = None) -> _Ready:
         """See `selectors.BaseSelector`."""
         if timeout is not None and timeout <= 0:
+            # nothing is waited for: other work is under way
             ready = super().select(timeout)
+            self._came_last = ready[0][0].fd if ready else self._came_last
         else:
             ready = self._wait(timeout)
-        if ready:
-            self._came_last = ready[0][0].fd
+            self._came_last = ready[0][0].fd if ready else _NO_ONE
         return ready
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        """See `selectors.BaseSelector`; the next one of that number is another."""
+        key = super().unregister(fileobj)
+        self._spins.pop(key.fd, None)
+        return key
 
     def _wait(self, timeout: Optional[float]) -> _Ready:
         spin = self._spins.get(self._came_last)
         if spin is None:
             spin = self._spins[self._came_last] = SpinWait(PLUGIN_SPIN_S, self._processors)
         began = perf_counter()
-        ready = self._awake(began) if spin.pays else []
+        left_s = inf if timeout is None else timeout
+        ready: _Ready = []
+        if spin.pays:
+            ready = stay_awake(partial(super().select, 0), min(spin.spin_s, left_s))
+            left_s = max(0.0, left_s - (perf_counter() - began))
         if not ready:
-            awake_s = perf_counter() - began
-            ready = super().select(None if timeout is None else max(0.0, timeout - awake_s))
+            ready = super().select(None if timeout is None else left_s)
         spin.took(perf_counter() - began)
-        return ready
-
-    def _awake(self, began: float) -> _Ready:
-        ready = super().select(0)
-        while not ready and perf_counter() - began < PLUGIN_SPIN_S:
-            os.sched_yield()  # to who needs the processor: another plugin, or the host
-            ready = super().select(0)
         return ready

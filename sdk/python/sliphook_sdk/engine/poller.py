@@ -11,10 +11,11 @@ import os
 import select
 import threading
 from contextlib import suppress
+from functools import partial
 from time import perf_counter
 from typing import Final, Protocol
 
-from sliphook_sdk.spin_wait import PLUGIN_SPIN_S, SpinWait, processors
+from sliphook_sdk.spin_wait import PLUGIN_SPIN_S, SpinWait, processors, stay_awake
 
 _READ_BYTES: Final = 65536
 
@@ -103,9 +104,7 @@ class EpollPoller:
             return None
         # the sleeping threads are not to be woken
         self._epoll.modify(self._incoming, select.EPOLLONESHOT)
-        began = perf_counter()
-        while not self._look.poll(0) and perf_counter() - began < PLUGIN_SPIN_S:
-            os.sched_yield()  # to who needs the processor: another plugin, or the host
+        stay_awake(partial(self._look.poll, 0), PLUGIN_SPIN_S)
         return self._read_claimed()
 
     def _read(self) -> bytes | None:
