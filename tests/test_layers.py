@@ -44,7 +44,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "sliphook_sdk": (
         ("protocol",),
-        ("errors", "framing", "forked", "spin_wait"),
+        ("errors", "framing", "forked", "ending", "spin_wait"),
         ("wire",),
         ("command",),
         ("registration",),

@@ -65,6 +65,7 @@ class Session:
     key: str = ""
     user: str = ""
     busy_since: float | None = None
+    turn_id: str | None = None
     tool: str | None = None
     turns: int = 0
     tools: int = 0
@@ -202,12 +203,12 @@ def note(payload: Any) -> Session:
 
 def follow(session: Session, name: str, payload: Any) -> None:
     if name == "session_start" and payload.source == "reload":
-        session.busy_since = 0.0  # a turn may be open; when it began is not known
+        session.busy_since = 0.0  # a turn may be open; which one, and when it began, is not known
     elif name == "turn_start" and payload.agent_depth == 0:
-        session.busy_since = time.monotonic()
+        session.busy_since, session.turn_id = time.monotonic(), payload.turn_id
         session.turns += 1
     elif name == "turn_end" and payload.agent_depth == 0:
-        session.busy_since = session.tool = None
+        session.busy_since = session.turn_id = session.tool = None
         session.tokens += (payload.usage.input_tokens or 0) + (payload.usage.output_tokens or 0)
     elif name == "post_tool_call":
         session.tool = None
@@ -232,7 +233,10 @@ def stop(wanted: Stop, since: float) -> Stopped | None:
         if session.busy_since is None or session.busy_since > since:
             continue
         try:
-            turns += plugin.host.interrupt(wanted.reason, session_id=session_id)
+            # that turn alone: its end may not have been heard yet, and the next be open
+            turns += plugin.host.interrupt(
+                wanted.reason, session_id=session_id, turn_id=session.turn_id
+            )
         except (sdk.HostRefused, sdk.NotConnected) as exc:
             problem = str(exc)
     return Stopped(fleet.agent, turns, problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -130,7 +131,8 @@ async def test_what_was_used_is_in_the_database_and_in_the_table(
             await turn.call_tool("gone", {}, run=fails)
             assert session.interrupt("user_stop", "stop_command")
         table = await session.run_command("usage")
-        assert table.splitlines() == [
+        # how long a tool has run depends on the machine
+        assert re.sub(r"(?m)^(t|gone)(.*?) +[\d.]+$", r"\1\2", table).splitlines() == [
             "The last 7 days: 1 session, 5 turns, 1 interrupted, 0 failed",
             "",
             "MODEL    CALLS  INPUT  CACHED  OUTPUT    COST",
@@ -140,8 +142,8 @@ async def test_what_was_used_is_in_the_database_and_in_the_table(
             "all          4  4,000     800      40  0.0038",
             "",
             "TOOL  CALLS  FAILED  DENIED  CANCELLED  SECONDS",
-            "t         4       0       0          0        0",
-            "gone      1       1       0          0        0",
+            "t         4       0       0          0",
+            "gone      1       1       0          0",
             "",
             "Not in the cost, as they have no price or no tokens: unknown.",
             "Attempts of model calls that failed: 1 timeout.",

@@ -372,8 +372,8 @@ async def test_there_are_not_too_many(tmp_path: Path) -> None:
 
 async def test_one_that_does_not_read_is_cut_off(tmp_path: Path) -> None:
     async with agent(tmp_path) as here, here.client(max_queue=1) as client:
-        await client.offer({**HANG, "timeout_s": 0.1})
-        too_much = await here.call("hang", {"text": "x" * (1 << 20)})
+        await client.offer({**HANG, "timeout_s": 0.1}, {**HANG, "name": "hold"})
+        too_much = await here.call("hold", {"text": "x" * (1 << 20)})
         assert too_much.status == "error"
         assert "bytes are too many for a remote tool" in too_much.text()
         calls = 0

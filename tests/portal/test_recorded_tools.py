@@ -85,7 +85,8 @@ def test_a_call_waits_for_its_plugin_to_start(face: Face) -> None:
 @faces
 def test_a_recorded_guard_is_waited_for_from_the_first_moment(face: Face, shop: Workshop) -> None:
     """It may not deny, as one that does not run, between the opening and its start."""
-    program = shop.program("slow", hears=["turn_end"], tools=["look"])
+    go = shop.flag("go")
+    program = shop.program("slow", hears=["turn_end"], tools=["look"], before='wait_for_flag("go")')
     guard = Manifest(
         protocol_version=1,
         name="slow",
@@ -102,6 +103,7 @@ def test_a_recorded_guard_is_waited_for_from_the_first_moment(face: Face, shop: 
             face.block(session.turn("x")) as turn,
         ):
             assert [plugin.state for plugin in host.plugins] == ["starting"]
+            go.touch()
             assert (await face.got(turn.call_tool("look", {}))).text() == "fine"
 
     face.run(story)

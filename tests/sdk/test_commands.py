@@ -263,10 +263,11 @@ while :; do :; done
 
 
 @needs_proc
-@pytest.mark.parametrize("is_polite", [True, False])
-def test_the_end_of_the_process_ends_its_commands(tmp_path: Path, is_polite: bool) -> None:
+@pytest.mark.parametrize("how", ["polite", "stubborn", "atexit hangs"])
+def test_the_end_of_the_process_ends_its_commands(tmp_path: Path, how: str) -> None:
     """With a host that looks after nothing."""
     stubborn(tmp_path)
+    is_polite = how == "polite"
     if is_polite:
         executable(tmp_path / "stubborn", POLITE)
     program = tmp_path / "ends.py"
@@ -274,6 +275,7 @@ def test_the_end_of_the_process_ends_its_commands(tmp_path: Path, is_polite: boo
         "import threading, os, time\n"
         "from sliphook_sdk.command import running\n"
         "from sliphook_sdk.process import exit\n"
+        f"if {how == 'atexit hangs'}: exit.atexit.register(time.sleep, 1000)\n"
         f"if {is_polite}: running.TERM_GRACE_S = exit._CLEANUP_S = {PATIENCE_S}\n"
         "one = running.Command(['./stubborn'], cwd='.', env=None, timeout_s=None, max_bytes=9)\n"
         "work = lambda: one.run(lambda: False, print)\n"

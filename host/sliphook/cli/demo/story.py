@@ -194,9 +194,11 @@ async def _interrupted(
 
     async def lose_patience() -> None:
         nonlocal interrupted_s
-        await wire.wait_for(
+        asked = await wire.wait_for(
             lambda record: record.plugin == "sleeper" and record.method == "tool/call"
         )
+        if asked is None:
+            return  # what is interrupted now would be something else
         story.tell("sleeper got the model's tool call, and hangs")
         await trio.sleep(HANG_S)
         narrator.user("/stop")

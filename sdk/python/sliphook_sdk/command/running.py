@@ -12,6 +12,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from sliphook_sdk.ending import at_last
+
 from .kept_output import KeptOutput, last_line
 from .process_tree import ProcessTree
 from .result import CommandResult
@@ -255,5 +257,13 @@ def _end_all() -> None:
     while left and time.monotonic() < kill_at:
         time.sleep(_TICK_S)
         left = [tree for tree in left if tree.signal(0)]
-    for tree in left:
+    _kill_all()
+
+
+def _kill_all() -> None:
+    """Kill what is left, also if `_end_all` had no time for it."""
+    for tree in tuple(_running):
         tree.signal(signal.SIGKILL)
+
+
+at_last(_kill_all)

@@ -9,6 +9,8 @@ import threading
 from contextlib import suppress
 from typing import Final, NoReturn
 
+from sliphook_sdk.ending import do_last
+
 from .streams import flush
 
 LINGER_S: Final = 0.5
@@ -30,6 +32,7 @@ def end_process(code: int = 0) -> NoReturn:
     with suppress(RuntimeError):  # the system gives no more threads; then end without cleaning up
         cleanup.start()
         cleanup.join(_CLEANUP_S)
+    do_last()
     # `sys.exit` would end this thread only, and then wait for others that may never end
     os._exit(code)
 
