@@ -285,7 +285,7 @@ async def test_a_look_finds_what_came_behind_what_waits_for_its_turn(
     pace = Pace()
     owner = Owner(asked=True)
     async with reading(owner, task=False, pace=pace) as into:
-        pace.read(READING_S)
+        pace.reading_s -= READING_S
         os.write(into, LINE * 2)
         await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
         assert owner.at == []
@@ -333,7 +333,7 @@ async def test_a_plugin_that_ends_while_it_waits_for_its_turn_is_read_to_its_end
     another = pace._turns  # pyright: ignore[reportPrivateUsage]
     async with reading(owner, task=False, pace=pace) as into:
         async with trio.open_nursery() as nursery:
-            pace.read(READING_S)
+            pace.reading_s -= READING_S
             another.acquire_nowait()
             nursery.start_soon(owner.reader.run)
             os.write(into, LINE * 3)

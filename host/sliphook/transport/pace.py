@@ -17,12 +17,17 @@ One more message may follow, and who waited for a turn may get it behind others 
 
 
 class Pace:
-    """What the tasks of a host's plugins pass before they do much without waiting."""
+    """What the tasks of a host's plugins pass before they do much without waiting.
+
+    Attributes:
+        reading_s: how long readers may still work; each subtracts what it took. If nothing is left
+            they wait for a turn.
+    """
 
     def __init__(self) -> None:
         self._places = trio.Semaphore(STEPS_IN_A_PASS)
         self._turns = trio.Semaphore(1)
-        self._read_s = 0.0
+        self.reading_s = READING_S
 
     async def step(self) -> None:
         """Wait for this task's turn; at once, but for one pass of the loop, if few others wait."""
@@ -30,17 +35,8 @@ class Pace:
         async with self._places:
             pass
 
-    @property
-    def reading_s(self) -> float:
-        """How long readers may still work before they wait for a turn; 0 or less: no longer."""
-        return READING_S - self._read_s
-
-    def read(self, seconds: float) -> None:
-        """A reader has worked for so long."""
-        self._read_s += seconds
-
     async def reader_turn(self) -> None:
         """Wait for this reader's turn: a pass of the loop, or one for each reader before it."""
         async with self._turns:
             # a pass has begun since; it is counted over several if no reader has to wait
-            self._read_s = 0.0
+            self.reading_s = READING_S

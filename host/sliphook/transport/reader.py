@@ -265,7 +265,7 @@ class PipeReader:
                 self._backpressure.count(body.size)
         except FramingError as error:
             self._give_up_on(error)
-        self._pace.read(perf_counter() - began)
+        self._pace.reading_s -= perf_counter() - began
 
     def _feed(self, data: bytes) -> None:
         self._left_some = True
@@ -327,7 +327,7 @@ class PipeReader:
             piece = None
             self._give_up_on(error)
         self._left_some = piece is not None
-        self._pace.read(now - began)
+        self._pace.reading_s -= now - began
 
     def _handle(self, piece: Body | Stray) -> None:
         if isinstance(piece, Stray):
