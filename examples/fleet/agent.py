@@ -205,7 +205,8 @@ def follow(session: Session, name: str, payload: Any) -> None:
     if name == "session_start" and payload.source == "reload":
         session.busy_since = 0.0  # a turn may be open; which one, and when it began, is not known
     elif name == "turn_start" and payload.agent_depth == 0:
-        session.busy_since, session.turn_id = time.monotonic(), payload.turn_id
+        session.busy_since = time.monotonic()
+        session.turn_id = payload.turn_id
         session.turns += 1
     elif name == "turn_end" and payload.agent_depth == 0:
         session.busy_since = session.turn_id = session.tool = None
@@ -230,13 +231,12 @@ def stop(wanted: Stop, since: float) -> Stopped | None:
     if not meant and not all_here:
         return None
     for session_id, session in meant.items():
+        # that turn alone: its end may not have been heard yet, and the next be open
+        turn_id = session.turn_id  # before the look at when it began, as another thread writes both
         if session.busy_since is None or session.busy_since > since:
             continue
         try:
-            # that turn alone: its end may not have been heard yet, and the next be open
-            turns += plugin.host.interrupt(
-                wanted.reason, session_id=session_id, turn_id=session.turn_id
-            )
+            turns += plugin.host.interrupt(wanted.reason, session_id=session_id, turn_id=turn_id)
         except (sdk.HostRefused, sdk.NotConnected) as exc:
             problem = str(exc)
     return Stopped(fleet.agent, turns, problem)

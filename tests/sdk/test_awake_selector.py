@@ -124,6 +124,7 @@ def test_another_of_the_same_number_begins_anew(world: World) -> None:
         world.comes("host")
     world.selector.unregister(world.pipes["host"][0])
     world.register("host")
+    world.comes("host")
     assert not world.timer_is_waited_for_awake()
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
+from math import inf
 from time import perf_counter
 
 import pytest
@@ -285,13 +286,27 @@ async def test_a_look_finds_what_came_behind_what_waits_for_its_turn(
     pace = Pace()
     owner = Owner(asked=True)
     async with reading(owner, task=False, pace=pace) as into:
-        pace.reading_s -= READING_S
+        pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
         os.write(into, LINE * 2)
         await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
         assert owner.at == []
         os.write(into, LINE)
         owner.reader.read_now()
         assert len(owner.at) == 3
+
+
+@pytest.mark.parametrize(("size", "handled"), [(100, True), (5_000, False)])
+async def test_a_small_reply_does_not_wait_behind_what_others_write(
+    autojump_clock: trio.testing.MockClock, size: int, handled: bool
+) -> None:
+    pace, owner = Pace(), Owner(asked=True)
+    owner.is_owed = True
+    async with reading(owner, task=False, pace=pace) as into:
+        pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
+        os.write(into, LINE.replace(b"x", b"x" * size))
+        with trio.move_on_after(1):
+            await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+        assert bool(owner.at) is handled
 
 
 class Slow(list[float]):
@@ -333,7 +348,7 @@ async def test_a_plugin_that_ends_while_it_waits_for_its_turn_is_read_to_its_end
     another = pace._turns  # pyright: ignore[reportPrivateUsage]
     async with reading(owner, task=False, pace=pace) as into:
         async with trio.open_nursery() as nursery:
-            pace.reading_s -= READING_S
+            pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
             another.acquire_nowait()
             nursery.start_soon(owner.reader.run)
             os.write(into, LINE * 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Final
 
 import trio
@@ -10,24 +11,27 @@ STEPS_IN_A_PASS: Final = 4
 """To start or to clean up one plugin takes about 0.5 ms of the loop in one step, to take what it
 writes to stderr 3 ms at most, however many secrets are looked for in it."""
 READING_S: Final = 0.005
-"""For what all plugins write to stdout, in a pass: a quarter of what the loop may be held.
+"""For what all plugins write to stdout: a quarter of what the loop may be held.
 
 One more message may follow, and who waited for a turn may get it behind others in the same pass.
 """
+STRETCH_S: Final = 0.02
+"""How long the loop may be held: after that the readers' time begins anew."""
 
 
 class Pace:
     """What the tasks of a host's plugins pass before they do much without waiting.
 
     Attributes:
-        reading_s: how long readers may still work; each subtracts what it took. If nothing is left
-            they wait for a turn.
+        reading_s: how long readers may still work; each subtracts what it took. If nothing is left,
+            and it does not begin anew, they wait for a turn.
     """
 
     def __init__(self) -> None:
         self._places = trio.Semaphore(STEPS_IN_A_PASS)
         self._turns = trio.Semaphore(1)
         self.reading_s = READING_S
+        self._since_s = perf_counter()
 
     async def step(self) -> None:
         """Wait for this task's turn; at once, but for one pass of the loop, if few others wait."""
@@ -35,8 +39,15 @@ class Pace:
         async with self._places:
             pass
 
+    def begins_anew(self, now_s: float) -> bool:
+        """Whether the readers have time again, on `perf_counter()`, since it is long ago."""
+        if now_s - self._since_s < STRETCH_S:
+            return False
+        self.reading_s, self._since_s = READING_S, now_s
+        return True
+
     async def reader_turn(self) -> None:
         """Wait for this reader's turn: a pass of the loop, or one for each reader before it."""
         async with self._turns:
-            # a pass has begun since; it is counted over several if no reader has to wait
-            self.reading_s = READING_S
+            # a pass has begun since
+            self.reading_s, self._since_s = READING_S, perf_counter()

@@ -18,11 +18,10 @@ task waits for it, `notify_closing` ends that wait at once: trio lets the caller
 even before the task has run. If the task gets the pipe, it is rescheduled from where it is parked;
 at the end too, so that it returns.
 
-Why no message is lost or stuck. What is read is handled in the order of its bytes, at most
-`MESSAGES_PER_PASS`, and in all of a host's readers together for `Pace.reading_s` in one pass of the
-scheduler. What is left is the task's to handle, in its turn: a caller that leaves some gives the
-pipe to the task and not to a lull, and the task handles what is left before it waits for the pipe.
-At the end too: `run` returns when all of it is handled.
+Why no message is lost or stuck. What is read is handled in the order of its bytes, in one pass of
+the scheduler `MESSAGES_PER_PASS` at most, and while the host's readers have time (`Pace`); a small
+reply needs none. What is left is the task's, in its turn: a caller that leaves some gives the pipe
+to the task and not to a lull, and the task handles it before it waits for the pipe, or returns.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
 
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
+REPLY_BYTES = 4 * 1024  # of a usual reply; fifty plugins may send theirs in one pass
 MESSAGES_PER_PASS = 100  # then other tasks have their turn
 LOOK_S = 0.005  # a look at what has come may take as long as all readers in a pass
 LAST_READS = 17  # of a dead process's pipe: 1 MiB unless root wrote it; a child may go on for ever
@@ -164,10 +164,11 @@ class PipeReader:
         began = perf_counter()
         if began < self._look_again_at:
             return
-        self._handle_at_once()
+        until = began + LOOK_S
+        self._handle_at_once(until)
         if self._role != "closed" and not self._left_some:
             self._read()
-            self._handle_at_once()
+            self._handle_at_once(until)
         ended = perf_counter()
         # at most half of the time is for looking
         self._look_again_at = ended + (ended - began)
@@ -241,8 +242,7 @@ class PipeReader:
 
     def _read(self) -> bool:
         """Read one piece; False if there was none."""
-        data = self._pull()
-        if data:
+        if data := self._pull():
             self._feed(data)
         return bool(data)
 
@@ -252,20 +252,22 @@ class PipeReader:
         if not data:
             return
         began = perf_counter()
-        has_time = self._pace.reading_s > 0
-        body = self._frames.whole(data) if has_time else None
+        has_time = self._pace.reading_s > 0 or self._pace.begins_anew(began)
+        # a small reply does not wait behind what others write
+        at_once = has_time or (len(data) <= REPLY_BYTES and self._owner.is_owed)
+        body = self._frames.whole(data) if at_once else None
         self._brought_one = body is not None
         if body is None:
             self._feed(data)
-            if has_time:
-                self._handle_some()
-            return
-        try:
-            if not self._owner.message(body):
-                self._backpressure.count(body.size)
-        except FramingError as error:
-            self._give_up_on(error)
+        else:
+            try:
+                if not self._owner.message(body):
+                    self._backpressure.count(body.size)
+            except FramingError as error:
+                self._give_up_on(error)
         self._pace.reading_s -= perf_counter() - began
+        if body is None and has_time:
+            self._handle_some()
 
     def _feed(self, data: bytes) -> None:
         self._left_some = True
@@ -298,9 +300,8 @@ class PipeReader:
             await self._pace.reader_turn()
             self._handle_some()
 
-    def _handle_at_once(self) -> None:
-        """Handle what was read; what takes longer than `LOOK_S` is left to the reader's task."""
-        until = perf_counter() + LOOK_S
+    def _handle_at_once(self, until: float) -> None:
+        """Handle what was read; what takes longer is left to the reader's task."""
         while self._left_some and perf_counter() < until:
             self._handle_some()
         if self._left_some:
@@ -342,9 +343,8 @@ class PipeReader:
         else:
             self._owner.unreadable(error)
 
-    def _silent(self, why: str) -> None:
-        # If the agent held the loop, the message may have gone on meanwhile.
+    def _silent(self, why: str) -> None:  # the agent may have held the loop meanwhile
         if self._left_some or self._read() or self._role == "ended":
-            self._handle_at_once()
+            self._handle_at_once(perf_counter() + LOOK_S)
         else:
             self._owner.unreadable(FramingError(why, self._frames.unfinished))

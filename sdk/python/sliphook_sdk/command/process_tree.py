@@ -44,9 +44,13 @@ class ProcessTree:
         Returns:
             True if there was one.
         """
-        if not (_PROC / "self" / "stat").exists():
+        return self.signal_among(running_processes(), number)
+
+    def signal_among(self, running: list[_Process] | None, number: int) -> bool:
+        """The same with a look at the system that was taken before: of `running_processes`."""
+        if running is None:
             return self._signal_group(number)
-        members = self._members()
+        members = self._members(running)
         for pid in members if number else ():
             with suppress(OSError):  # it has just ended, or has become another user's
                 os.kill(pid, number)
@@ -59,8 +63,7 @@ class ProcessTree:
             return False
         return True
 
-    def _members(self) -> list[int]:
-        running = _processes()
+    def _members(self, running: list[_Process]) -> list[int]:
         tree = {
             one.pid
             for one in running
@@ -79,7 +82,10 @@ class ProcessTree:
         return [one.pid for one in alive]
 
 
-def _processes() -> list[_Process]:
+def running_processes() -> list[_Process] | None:
+    """All that run; None where there is no `/proc`."""
+    if not (_PROC / "self" / "stat").exists():
+        return None
     found: list[_Process] = []
     for name in os.listdir(_PROC):
         if not name.isdecimal():

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sliphook_sdk.ending import at_last
 
 from .kept_output import KeptOutput, last_line
-from .process_tree import ProcessTree
+from .process_tree import ProcessTree, running_processes
 from .result import CommandResult
 from .start_error import start_error
 
@@ -27,6 +28,7 @@ TERM_GRACE_S: Final = 0.3
 """How long a command has to end after SIGTERM; then it is killed."""
 _KILL_S: Final = 2.0
 """How long the system may take to end a killed process; then it is left alone."""
+_KILL_START_S: Final = 0.2
 _TICK_S: Final = 0.03
 _PROGRESS_S: Final = 0.25
 _READ_BYTES: Final = 65536
@@ -37,6 +39,9 @@ _OWN_GROUP: Final[dict[str, Any]] = (
 )
 
 _running: set[ProcessTree] = set()
+_starting: Final = threading.Lock()
+_over: Final = threading.Event()
+"""The process ends: no command is started any more."""
 
 
 class Command:
@@ -90,10 +95,13 @@ class Command:
         """
         if is_cancelled():
             return None
-        process = self._start()
+        with _starting:
+            if _over.is_set():
+                return None
+            process = self._start()
+            tree = ProcessTree(process.pid)
+            _running.add(tree)
         output = _Output(process, self._max_bytes, self._given or b"")
-        tree = ProcessTree(process.pid)
-        _running.add(tree)
         try:
             cancelled, timed_out = self._watch(output, is_cancelled, tell)
         finally:
@@ -252,6 +260,7 @@ def _end(process: subprocess.Popen[bytes], tree: ProcessTree, output: _Output) -
 @atexit.register
 def _end_all() -> None:
     """The plugin ends, and its commands with it."""
+    _over.set()
     kill_at = time.monotonic() + TERM_GRACE_S
     left = [tree for tree in tuple(_running) if tree.signal(signal.SIGTERM)]
     while left and time.monotonic() < kill_at:
@@ -262,8 +271,14 @@ def _end_all() -> None:
 
 def _kill_all() -> None:
     """Kill what is left, also if `_end_all` had no time for it."""
+    _over.set()
+    # one that is being started is seen below; a start that takes so long hangs
+    if _starting.acquire(timeout=_KILL_START_S):
+        _starting.release()
+    # one look for all, as each takes milliseconds
+    running = running_processes() if _running else None
     for tree in tuple(_running):
-        tree.signal(signal.SIGKILL)
+        tree.signal_among(running, signal.SIGKILL)
 
 
 at_last(_kill_all)

@@ -44,6 +44,8 @@ class AwakeSelector(selectors.DefaultSelector):
         """See `selectors.BaseSelector`; the next one of that number is another."""
         key = super().unregister(fileobj)
         self._spins.pop(key.fd, None)
+        if self._came_last == key.fd:
+            self._came_last = _NO_ONE
         return key
 
     def _wait(self, timeout: Optional[float]) -> _Ready:

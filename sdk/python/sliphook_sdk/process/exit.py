@@ -29,12 +29,14 @@ def end_process(code: int = 0) -> NoReturn:
     """
     # in its own thread, since a stuck handler may hold a lock that flushing needs
     cleanup = threading.Thread(target=_clean_up, daemon=True)
-    with suppress(RuntimeError):  # the system gives no more threads; then end without cleaning up
-        cleanup.start()
-        cleanup.join(_CLEANUP_S)
-    do_last()
-    # `sys.exit` would end this thread only, and then wait for others that may never end
-    os._exit(code)
+    try:
+        with suppress(RuntimeError):  # the system gives no more threads: end without cleaning up
+            cleanup.start()
+            cleanup.join(_CLEANUP_S)
+        do_last()
+    finally:
+        # `sys.exit` would end this thread only, and then wait for others that may never end
+        os._exit(code)
 
 
 def _clean_up() -> None:
