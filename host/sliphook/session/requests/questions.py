@@ -112,7 +112,8 @@ class PluginQuestions:
             person = _person(asker, question, params.session_id, params.turn_id or "")
             with question.scope:
                 async with self.outside.asking:
-                    await ask_person(question, person)
+                    if not await ask_person(question, person):
+                        question.settle("nobody")
         if question.give_up().outcome == "nobody":
             self._host.asked_nobody(self._plugin, question.prompt)
 

@@ -162,6 +162,28 @@ async def test_a_question_is_answered_once() -> None:
     assert calls(guard) == ["deploy"]
 
 
+async def test_a_question_that_a_plugin_answers_is_over_for_the_client(
+    autojump_clock: MockClock,
+) -> None:
+    """The client makes the call again all the same, and reads what came of it."""
+    guard = guarded()
+    phone = FakePlugin("phone", hears=["user_input_required"], uses=["approve"])
+    _, answer = says()
+    async with connected([guard, phone], "2026-07-28", elicitation_callback=answer) as client:
+        ask: Any = client.session.call_tool
+        first = await ask("deploy", {}, allow_input_required=True)
+        assert isinstance(first, InputRequiredResult)
+        await phone.hears("user_input_required")
+        (question,) = phone.payloads("user_input_required")
+        said = {"session_id": question.session_id, "question_id": question.question_id}
+        assert (await phone.ask("host/answer", **said, choice="allow"))["taken"]
+        await guard.hears("turn_end")
+        no: Any = {"question": ElicitResult(action="decline")}
+        done = await ask("deploy", {}, request_state=first.request_state, input_responses=no)
+        assert not done.is_error
+    assert calls(guard) == ["deploy"]
+
+
 async def test_a_question_that_nobody_answers_is_over(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

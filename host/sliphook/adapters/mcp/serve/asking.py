@@ -95,16 +95,22 @@ class _Running:
         self.report(fraction, message)
 
     async def _ask(self, prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-        self._question, self._answered = _Question(prompt, schema), trio.Event()
+        question = self._question = _Question(prompt, schema)
+        answered = self._answered = trio.Event()
         self._news.set()
-        await self._answered.wait()
+        try:
+            await answered.wait()
+        finally:
+            if self._question is question:  # a plugin has answered instead
+                self._question, self._news = None, trio.Event()
         return self._answer
 
     def answer(self, answer: dict[str, Any] | None) -> None:
-        """What the person says."""
-        self._news = trio.Event()
-        self._question, self._answer = None, answer
-        self._answered.set()
+        """What the person says; nothing if the question is settled already."""
+        if self._question is not None:
+            self._question, self._news = None, trio.Event()
+            self._answer = answer
+            self._answered.set()
 
     async def news(self) -> CallToolResult | _Question:
         """What comes next; raises what the call has raised."""
