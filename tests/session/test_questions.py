@@ -565,8 +565,7 @@ async def test_a_plugin_lets_a_turn_go_on(autojump_clock: MockClock) -> None:
         (False, (False, "user", "")),
         ("no", (False, "none", "the question failed")),
         (OSError("gone"), (False, "none", "the question failed")),
-        # a plugin may answer, as where nobody was to be asked
-        (HostError("gone"), (False, "none", "nobody has answered")),
+        (HostError("gone"), (False, "none", "nobody can be asked")),
     ],
 )
 async def test_what_the_persons_function_may_do(
@@ -582,23 +581,6 @@ async def test_what_the_persons_function_may_do(
         found = await turn.decide("question", "Go on?", asks)
     assert (found.allowed, found.by, found.why) == choice
     assert phone.over() == [("question", "allow" if choice[0] else "deny", choice[1])]
-
-
-@pytest.mark.parametrize("forgets", [False, True])
-async def test_a_plugin_may_answer_if_the_person_cannot_be_asked(
-    autojump_clock: MockClock, forgets: bool
-) -> None:
-    async def nobody(_: str) -> bool:
-        raise HostError("gone")
-
-    phone = Phone()
-    async with PluginHost([phone]) as host, host.session() as session, session.turn("x") as turn:
-        choice, _ = await beside(
-            lambda: turn.decide("question", "Go on?", nobody),
-            lambda: phone.answers(None if forgets else "allow"),
-        )
-    found = (False, "none", "nobody can be asked") if forgets else (True, "phone", "")
-    assert (choice.allowed, choice.by, choice.why) == found
 
 
 # -- what a plugin asks

@@ -146,10 +146,9 @@ async def _ask(
         return
     question.hearers = _may_answer(hooks, question) & set(_tell_required(hooks, turn, question))
     try:
-        if person is not None and await ask_person(question, person):
-            return
-        question.has_person = False
-        if question.hearers:
+        if person is not None:
+            await ask_person(question, person)
+        elif question.hearers:
             latest = trio.current_time() + _FOR_PLUGINS_S
             question.scope.deadline = min(question.scope.deadline, latest)
             await trio.sleep_forever()
@@ -162,29 +161,25 @@ async def _ask(
 
 # the agent's code: Ctrl+C must reach it as it would without the host
 @trio.lowlevel.disable_ki_protection
-async def ask_person(question: OpenQuestion, person: AsksPerson) -> bool:
-    """Settle the question by what the person says, unless it is settled before.
-
-    False if they cannot be asked; the question is then as before.
-    """
+async def ask_person(question: OpenQuestion, person: AsksPerson) -> None:
+    """Settle the question by what the person says, unless it is settled before."""
     try:
         answer = await person()
         if answer is None:
             question.settle("declined", by="user")
-            return True
+            return
         answer = plain(answer)
         why = question.form.why_not(answer)
         if why is not None:
             raise TypeError(f"the answer does not fit the question: {why}")
     except HostError:
-        return False
+        question.settle("nobody")
     except Exception:
         # fails closed: a question that was not answered allows nothing
         _log.exception("the person could not be asked")
         question.settle("failed")
     else:
         question.settle("answered", answer, "user")
-    return True
 
 
 def _may_answer(hooks: Hooks, question: OpenQuestion) -> set[str]:

@@ -9,7 +9,7 @@ _functions: list[Callable[[], object]] = []
 
 
 def at_last(function: Callable[[], object]) -> None:
-    """Have a function called as the last thing that the process does. It may not wait."""
+    """Have a function called as the last thing that the process does. It may wait for moments."""
     _functions.append(function)
 
 

@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 import trio
 
-from sliphook import ApprovalRequest, AskRequest, HostError, PluginHost, Progress
+from sliphook import ApprovalRequest, PluginHost, Progress
 from sliphook.adapters.dialects.answer import HookAnswer, HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
-from sliphook.adapters.relayed.peer import Peer
+from sliphook.adapters.relayed.served import Peer
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
@@ -107,7 +107,6 @@ class Daemon:
             name=self._dialect.name,
             approver=self._ask_agent if may_ask else None,
             approver_queues=True,
-            asker=self._ask_person,
             on_notify=self._notify,
             on_progress=self._progressed,
             on_offers=self._offers_changed,
@@ -120,13 +119,6 @@ class Daemon:
 
     async def _ask_agent(self, request: ApprovalRequest) -> bool:
         return await ask_agent(request, asks_person=self._dialect.asks_person)
-
-    async def _ask_person(self, request: AskRequest) -> object:
-        """Ask the person of the agent's client of MCP, in a call of our server's."""
-        for session in self._sessions.values():
-            if session.room.session_id == request.session_id:
-                return await session.room.served.ask(request)
-        raise HostError("the session is over")
 
     def _is_wanted(self, name: str | None) -> bool:
         return self._settings.plugins is None or name in self._settings.plugins

@@ -1,8 +1,7 @@
 """Pure: what an MCP server of ours and the daemon of a session say to each other.
 
-A request is the body of a `HookRequest` whose event is `EVENT`; replies are JSON, a line each, and
-so is the answer to a question of the daemon's. The daemon gives up what was asked if the connection
-is closed.
+A request is the body of a `HookRequest` whose event is `EVENT`; replies are JSON, a line each. The
+daemon gives up what was asked if the connection is closed.
 """
 
 from __future__ import annotations
@@ -31,21 +30,19 @@ class WatchOffers(msgspec.Struct, frozen=True, tag="watch"):
 
 
 class CallTool(msgspec.Struct, frozen=True, tag="call"):
-    """Call a tool: any number of `Progressed` and of questions, then `Called` or `NotDone`.
+    """Call a tool: any number of `Progressed`, then `Called` or `NotDone`.
 
     Attributes:
         session_id: as for `WatchOffers`.
         name: the tool.
         arguments: parsed.
         model_call_id: by which the call is found if a hook has told of it; None: by the rest.
-        asks: the client has forms for its person.
     """
 
     session_id: str
     name: str
     arguments: dict[str, Any]
     model_call_id: str | None = None
-    asks: bool = False
 
 
 class RunCommand(msgspec.Struct, frozen=True, tag="command"):
@@ -73,40 +70,6 @@ class Progressed(msgspec.Struct, frozen=True, tag="progress"):
     message: str | None = None
 
 
-class PersonQuestion(msgspec.Struct, frozen=True, tag="question"):
-    """A plugin asks the person: the client is to answer with `PersonAnswer`.
-
-    Attributes:
-        id: of this question on this connection.
-        prompt: safe to show.
-        schema: of the answer, a flat object.
-    """
-
-    id: int
-    prompt: str
-    schema: dict[str, Any]
-
-
-class QuestionOver(msgspec.Struct, frozen=True, tag="settled"):
-    """A question is over without the person's answer."""
-
-    id: int
-
-
-class PersonAnswer(msgspec.Struct, frozen=True):
-    """What came of a question.
-
-    Attributes:
-        id: the question's.
-        content: what fits the schema; None if the person declines.
-        failed: why they cannot be asked, or None.
-    """
-
-    id: int
-    content: dict[str, Any] | None = None
-    failed: str | None = None
-
-
 class Called(msgspec.Struct, frozen=True, kw_only=True, tag="called"):
     """What the model reads of a call, with the labelled texts of plugins."""
 
@@ -129,13 +92,10 @@ class NotDone(msgspec.Struct, frozen=True, tag="refused"):
     why: str
 
 
-Said = Offers | Progressed | PersonQuestion | QuestionOver | Called | Ran | NotDone
+Said = Offers | Progressed | Called | Ran | NotDone
 
 msgspec.json.Decoder(Asked)  # reads the types now, for `read_asked`
 SAID: Final[msgspec.json.Decoder[Said]] = msgspec.json.Decoder(Said)
-ANSWER: Final = msgspec.json.Decoder(PersonAnswer)
-MAX_ANSWER_BYTES: Final = 64 * 1024
-"""Of an answer, which a person types."""
 
 
 def read_asked(value: object) -> Asked | None:

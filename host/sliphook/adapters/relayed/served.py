@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
+import msgspec
 import trio
 
-from sliphook import AskRequest, HostError, PluginHost, Progress, Session, ToolOutcome, Turn
+from sliphook import HostError, PluginHost, Progress, Session, ToolOutcome, Turn
 from sliphook.adapters.dialects.told import Happening, OfTool, ToolAsked
 from sliphook.adapters.dialects.toolnames import ToolNames
 
-from . import questions
 from .messages import (
     EVENT,
     Asked,
@@ -26,13 +26,41 @@ from .messages import (
     Said,
     called,
 )
-from .peer import Peer
 
 _log = logging.getLogger(__name__)
 
 GATHER_S: Final = 0.05
 _MOST_WAITING: Final = 16
 """Of a call's progress, for a peer that does not read; more is left out."""
+
+
+class Peer:
+    """One connection, on which a reply is a line.
+
+    Args:
+        socket: the connection.
+    """
+
+    def __init__(self, socket: trio.socket.SocketType) -> None:
+        self._socket = socket
+
+    async def say(self, said: Said) -> None:
+        """Send one reply.
+
+        Raises:
+            OSError: the peer is gone.
+        """
+        view = memoryview(msgspec.json.encode(said) + b"\n")
+        while view:
+            view = view[await self._socket.send(view) :]
+
+    async def gone(self) -> None:
+        """Return when the peer has closed the connection; what it sends is dropped."""
+        try:
+            while await self._socket.recv(4096):
+                pass
+        except OSError:
+            pass
 
 
 class ToldCalls(Protocol):
@@ -76,14 +104,6 @@ class ServedPlace(Protocol):
         ...
 
 
-class _Open(NamedTuple):
-    """A call that runs, whose client waits for it."""
-
-    report: Callable[[Progress], None]
-    peer: Peer
-    asks: bool
-
-
 class Served:
     """Answers our MCP servers of one session.
 
@@ -104,7 +124,7 @@ class Served:
         self._place = place
         self._changed = trio.Event()
         self._over = False
-        self._running: dict[str, _Open] = {}
+        self._running: dict[str, Callable[[Progress], None]] = {}
 
     def name_of(self, told: OfTool) -> str | None:
         """The name of a plugin's tool that the agent calls at our server; None: another tool."""
@@ -125,21 +145,9 @@ class Served:
 
     def progressed(self, progress: Progress) -> None:
         """A call has come further."""
-        call = self._running.get(progress.call_id or "")
-        if call is not None:
-            call.report(progress)
-
-    async def ask(self, request: AskRequest) -> object:
-        """Put a plugin's question to the person of the client that waits for that call.
-
-        Raises:
-            HostError: there is no such call, or its client has no forms.
-        """
-        meant = [one for id, one in self._running.items() if request.call_id in (id, None)]
-        peer = next((one.peer for one in meant if one.asks), None)
-        if peer is None:
-            raise HostError("no call of a client with forms is open")
-        return questions.answer_to(request, await peer.ask(*questions.asked(request)))
+        report = self._running.get(progress.call_id or "")
+        if report is not None:
+            report(progress)
 
     async def take(self, asked: Asked, peer: Peer) -> None:
         """Answer one request, until it is answered or the peer is gone."""
@@ -187,7 +195,7 @@ class Served:
         def begins(id: str) -> None:
             nonlocal call_id
             call_id = id
-            self._running[id] = _Open(report, peer, asked.asks)
+            self._running[id] = report
 
         told = ToolAsked(
             event=EVENT,

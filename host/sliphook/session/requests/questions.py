@@ -112,8 +112,7 @@ class PluginQuestions:
             person = _person(asker, question, params.session_id, params.turn_id or "")
             with question.scope:
                 async with self.outside.asking:
-                    if not await ask_person(question, person):
-                        question.settle("nobody")
+                    await ask_person(question, person)
         if question.give_up().outcome == "nobody":
             self._host.asked_nobody(self._plugin, question.prompt)
 

@@ -39,7 +39,7 @@ _OWN_GROUP: Final[dict[str, Any]] = (
 )
 
 _running: set[ProcessTree] = set()
-_starting: Final = threading.Lock()
+_starting = threading.Lock()
 _over: Final = threading.Event()
 """The process ends: no command is started any more."""
 
@@ -95,12 +95,17 @@ class Command:
         """
         if is_cancelled():
             return None
-        with _starting:
+        while not _starting.acquire(timeout=_TICK_S):
+            if is_cancelled():
+                return None
+        try:
             if _over.is_set():
                 return None
             process = self._start()
             tree = ProcessTree(process.pid)
             _running.add(tree)
+        finally:
+            _starting.release()
         output = _Output(process, self._max_bytes, self._given or b"")
         try:
             cancelled, timed_out = self._watch(output, is_cancelled, tell)
@@ -282,3 +287,12 @@ def _kill_all() -> None:
 
 
 at_last(_kill_all)
+
+
+def _forked() -> None:
+    """A child has no thread that would release the lock."""
+    global _starting  # noqa: PLW0603 - a lock cannot be made anew
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -184,6 +184,38 @@ async def test_a_question_that_a_plugin_answers_is_over_for_the_client(
     assert calls(guard) == ["deploy"]
 
 
+async def test_an_answer_is_never_that_to_the_next_question(autojump_clock: MockClock) -> None:
+    async def deploy(arguments: dict[str, Any]) -> str:
+        (one,) = guard.payloads("turn_start")
+        ask = {"session_id": one.session_id, "prompt": "Delete everything?"}
+        return json.dumps(await guard.ask("host/ask", **ask, schema={"type": "boolean"}))
+
+    guard = FakePlugin(
+        "guard",
+        hooks={"pre_tool_call": {"decision": "ask", "reason": "is that meant?"}},
+        hears=["turn_start"],
+        tools={"deploy": deploy},
+        uses=["ask"],
+    )
+    phone = FakePlugin("phone", hears=["user_input_required"], uses=["approve"])
+    _, answer = says()
+    async with connected([guard, phone], "2026-07-28", elicitation_callback=answer) as client:
+        ask: Any = client.session.call_tool
+        first = await ask("deploy", {}, allow_input_required=True)
+        await phone.hears("user_input_required")
+        question = phone.payloads("user_input_required")[0]
+        said = {"session_id": question.session_id, "question_id": question.question_id}
+        assert (await phone.ask("host/answer", **said, choice="allow"))["taken"]
+        await phone.hears("user_input_required", times=2)
+        yes: Any = {"question": ElicitResult(action="accept", content={"answer": True})}
+        again: Any = {"input_responses": yes, "allow_input_required": True}
+        second = await ask("deploy", {}, request_state=first.request_state, **again)
+        assert isinstance(second, InputRequiredResult)
+        assert "Delete everything?" in second.input_requests["question"].params.message  # type: ignore[index,union-attr]
+        done = await ask("deploy", {}, request_state=second.request_state, **again)
+        assert json.loads(done.content[0].text)["outcome"] == "answered"
+
+
 async def test_a_question_that_nobody_answers_is_over(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

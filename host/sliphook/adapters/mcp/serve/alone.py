@@ -20,10 +20,10 @@ from sliphook import (
 )
 from sliphook.adapters.attached.held import Held, hold
 from sliphook.adapters.relayed.messages import Called, Offers, called
-from sliphook.adapters.relayed.questions import allows, answer_to, approval, asked
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .backend import AskedFor, Person, Report
+from .questions import allows, answer_to, approval, asked
 
 _PERSON: ContextVar[Person | None] = ContextVar("person", default=None)
 """Whom the plugins of the call in this task may ask."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import msgspec
 import trio
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
@@ -37,9 +36,18 @@ _QUESTION: Final = "question"
 Work = Callable[[Person, Report], Awaitable[CallToolResult]]
 
 
-class _Question(msgspec.Struct, frozen=True):
-    prompt: str
-    schema: dict[str, Any]
+class _Question:
+    """What a call asks the person.
+
+    Attributes:
+        answer: what they say; None if they decline.
+    """
+
+    def __init__(self, prompt: str, schema: dict[str, Any]) -> None:
+        self.prompt = prompt
+        self.schema = schema
+        self.answered = trio.Event()
+        self.answer: dict[str, Any] | None = None
 
 
 def can_ask(capabilities: ClientCapabilities | None) -> bool:
@@ -74,48 +82,50 @@ class _Running:
         self.scope = trio.CancelScope()
         self.report: Report = untold
         self._work = work
-        self._news = trio.Event()
         self._question: _Question | None = None
-        self._answered = trio.Event()
-        self._answer: dict[str, Any] | None = None
-        self._outcome: CallToolResult | Exception = HostError("the call is over")
+        self._outcome: CallToolResult | Exception | None = None
+        self._changed = trio.Event()
 
     async def run(self) -> None:
         """Make the call."""
+        outcome: CallToolResult | Exception = HostError("the call is over")
         try:
             with self.scope:
-                self._outcome = await self._work(self._ask, self._tell)
+                outcome = await self._work(self._ask, self._tell)
         except Exception as error:
-            self._outcome = error
+            outcome = error
         finally:
-            self._question = None
-            self._news.set()
+            self._outcome = outcome
+            self._change()
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
 
     def _tell(self, fraction: float | None, message: str | None) -> None:
         self.report(fraction, message)
 
     async def _ask(self, prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
         question = self._question = _Question(prompt, schema)
-        answered = self._answered = trio.Event()
-        self._news.set()
+        self._change()
         try:
-            await answered.wait()
+            await question.answered.wait()
         finally:
-            if self._question is question:  # a plugin has answered instead
-                self._question, self._news = None, trio.Event()
-        return self._answer
+            if self._question is question:  # a plugin has answered instead, or the call is over
+                self._question = None
+        return question.answer
 
-    def answer(self, answer: dict[str, Any] | None) -> None:
-        """What the person says; nothing if the question is settled already."""
-        if self._question is not None:
-            self._question, self._news = None, trio.Event()
-            self._answer = answer
-            self._answered.set()
+    def answer(self, question: _Question, answer: dict[str, Any] | None) -> None:
+        """What the person says to that question; nothing if it is settled already."""
+        if self._question is question:
+            self._question, question.answer = None, answer
+            question.answered.set()
 
     async def news(self) -> CallToolResult | _Question:
         """What comes next; raises what the call has raised."""
         try:
-            await self._news.wait()
+            while self._question is None and self._outcome is None:
+                await self._changed.wait()
         except trio.Cancelled:
             self.scope.cancel()
             raise
@@ -123,6 +133,7 @@ class _Running:
             return self._question
         if isinstance(self._outcome, Exception):
             raise self._outcome
+        assert self._outcome is not None
         return self._outcome
 
 
@@ -135,7 +146,7 @@ class ByResult:
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
-        self._parked: dict[str, _Running] = {}
+        self._parked: dict[str, tuple[_Running, _Question]] = {}
 
     async def call(
         self, params: CallToolRequestParams, work: Work, report: Report
@@ -150,11 +161,11 @@ class ByResult:
             self._nursery.start_soon(running.run)
         else:
             found = self._parked.pop(params.request_state, None)
-            if found is None or found.scope.cancel_called:
+            if found is None or found[0].scope.cancel_called:
                 raise MCPError(INVALID_PARAMS, "this question is over; make the call anew")
-            running = found
+            running, question = found
             running.scope.deadline = float("inf")
-            running.answer(_accepted((params.input_responses or {}).get(_QUESTION)))
+            running.answer(question, _accepted((params.input_responses or {}).get(_QUESTION)))
         running.report = report
         news = await running.news()
         running.report = untold
@@ -163,10 +174,11 @@ class ByResult:
         return self._park(running, news)
 
     def _park(self, running: _Running, question: _Question) -> InputRequiredResult:
-        for left in [state for state, one in self._parked.items() if one.scope.cancel_called]:
+        parked = self._parked.items()
+        for left in [state for state, (one, _) in parked if one.scope.cancel_called]:
             del self._parked[left]
         state = new_id()
-        self._parked[state] = running
+        self._parked[state] = running, question
         running.scope.deadline = trio.current_time() + PARKED_S
         form = ElicitRequestFormParams(message=question.prompt, requested_schema=question.schema)
         return InputRequiredResult(

@@ -18,14 +18,7 @@ from sliphook.adapters.attached.build import MODULE, ROOM_FOR_NAME, START_S, dae
 from sliphook.adapters.attached.client import place
 from sliphook.adapters.attached.rendezvous import session_of_agent
 from sliphook.adapters.attached.request import MAX_REPLY_BYTES, VERSION
-from sliphook.adapters.relayed.messages import (
-    EVENT,
-    MAX_ANSWER_BYTES,
-    SAID,
-    Asked,
-    PersonAnswer,
-    Said,
-)
+from sliphook.adapters.relayed.messages import EVENT, SAID, Asked, Said
 
 _CHUNK: Final = 64 * 1024
 _POLL_S: Final = 0.02
@@ -101,23 +94,6 @@ class DaemonReply:
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
         self._bytes = bytearray()
-
-    async def answer(self, answer: PersonAnswer) -> None:
-        """Answer a question of the daemon's.
-
-        Raises:
-            OSError: the connection is broken.
-        """
-        line = msgspec.json.encode(answer) + b"\n"
-        if len(line) > MAX_ANSWER_BYTES:
-            too_long = PersonAnswer(answer.id, failed="the answer is too long")
-            line = msgspec.json.encode(too_long) + b"\n"
-        # a line is sent as a whole, also if the question is settled meanwhile
-        with trio.CancelScope(shield=True):
-            try:
-                await self._stream.send_all(line)
-            except trio.BrokenResourceError as error:
-                raise OSError(str(error)) from None
 
     async def said(self) -> Said | None:
         """What the daemon says next; None if it has closed the connection.
