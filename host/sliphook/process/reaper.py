@@ -135,7 +135,8 @@ class OrphanReaper:
     def _take(self, *, closed: bool) -> subprocess.Popen[bytes] | None:
         """Take the process out of use, kill it, and close the socket to it."""
         with self._lock:
-            self._closed = closed
+            # for good: a thread that replaces it may come behind the host's end
+            self._closed = self._closed or closed
             process, self._process = self._process, None
             if process is not None:
                 # before the close, which one that was stopped would later take for the host's death
