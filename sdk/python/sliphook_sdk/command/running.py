@@ -28,7 +28,7 @@ TERM_GRACE_S: Final = 0.3
 """How long a command has to end after SIGTERM; then it is killed."""
 _KILL_S: Final = 2.0
 """How long the system may take to end a killed process; then it is left alone."""
-_KILL_START_S: Final = 0.2
+_START_S: Final = 0.2
 _TICK_S: Final = 0.03
 _PROGRESS_S: Final = 0.25
 _READ_BYTES: Final = 65536
@@ -265,7 +265,7 @@ def _end(process: subprocess.Popen[bytes], tree: ProcessTree, output: _Output) -
 @atexit.register
 def _end_all() -> None:
     """The plugin ends, and its commands with it."""
-    _over.set()
+    _start_no_more()
     kill_at = time.monotonic() + TERM_GRACE_S
     left = [tree for tree in tuple(_running) if tree.signal(signal.SIGTERM)]
     while left and time.monotonic() < kill_at:
@@ -276,14 +276,18 @@ def _end_all() -> None:
 
 def _kill_all() -> None:
     """Kill what is left, also if `_end_all` had no time for it."""
-    _over.set()
-    # one that is being started is seen below; a start that takes so long hangs
-    if _starting.acquire(timeout=_KILL_START_S):
-        _starting.release()
+    _start_no_more()
     # one look for all, as each takes milliseconds
     running = running_processes() if _running else None
     for tree in tuple(_running):
         tree.signal_among(running, signal.SIGKILL)
+
+
+def _start_no_more() -> None:
+    """From now on no command is started; one that just is, is among those that run."""
+    _over.set()
+    if _starting.acquire(timeout=_START_S):  # a start that takes so long hangs
+        _starting.release()
 
 
 at_last(_kill_all)
