@@ -47,9 +47,16 @@ def test_everything_happens(sliphook: Sliphook, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("patience_s", [15.0, 0.0])
 async def test_without_its_plugins_no_check_holds(
-    tmp_path: Path, mock_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    mock_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+    patience_s: float,
 ) -> None:
+    """Nor if what is waited for does not come in time: nothing else is interrupted."""
+    monkeypatch.setattr("sliphook.cli.demo.wire.WAIT_S", patience_s)
+    monkeypatch.setattr("sliphook.cli.demo.story.HANG_S", patience_s)
     monkeypatch.setattr("sliphook.cli.demo.story.LIMIT_S", 3_000.0)  # 100 s of a busy machine
     mock_clock.rate = (
         30.0  # the pauses are for a reader; what is started in threads takes its own time

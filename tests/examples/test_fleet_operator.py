@@ -65,7 +65,7 @@ def works(broker: Broker, one: Agent) -> bool:
 
 @needs_redis
 async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path: Path) -> None:
-    """The quickest of many: a machine under load may be late, a poll would be nearly always."""
+    """The quickest of some: a machine under load may be late, a poll would always be."""
     came = list[float]()
 
     def on_interrupt(interruption: Interruption) -> None:
@@ -76,7 +76,7 @@ async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path:
         await broker.start()
         async with agent(broker.url, tmp_path / "a", on_interrupt=on_interrupt) as one:
             quickest = 60.0
-            while quickest >= 0.1:
+            for _ in range(20):
                 async with trio.open_nursery() as nursery:
                     begun = trio.Event()
 
@@ -90,6 +90,9 @@ async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path:
                     broker.client.xadd("fleet:control", {"stop": '{"all":true}'})
                     await until(lambda: bool(came))
                     quickest = min(quickest, came.pop() - asked)
+                if quickest < 0.1:
+                    break
+            assert quickest < 0.1
 
             # the plugin is held while the operator stops all, and the user begins another turn
             assert one.host.plugins[0].pid is not None

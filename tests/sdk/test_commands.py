@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -288,3 +289,37 @@ def test_the_end_of_the_process_ends_its_commands(tmp_path: Path, how: str) -> N
     wait_for(lambda: not any(map(lives, pids(tmp_path))))
     if is_polite:
         assert (tmp_path / "bye").exists()
+
+
+def processes_with(word: str) -> list[str]:
+    """The processes that have it in their command."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            if word.encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
+
+
+@needs_proc
+def test_a_plugin_that_ends_starts_no_command_any_more(tmp_path: Path) -> None:
+    """One that is killed wakes its handler, which would run the next."""
+    marker = f"of-{tmp_path.name}-{os.getpid()}"
+    program = tmp_path / "ends.py"
+    program.write_text(
+        "import sys, threading, time\n"
+        "from sliphook_sdk.command import running\n"
+        "from sliphook_sdk.process import exit\n"
+        "begun = []\n"
+        f"args = ['sh', '-c', 'echo; sleep 1000; :', {marker!r}]\n"
+        "def work():\n"
+        "    while True:\n"
+        "        one = running.Command(args, cwd='.', env=None, timeout_s=None, max_bytes=9)\n"
+        "        begun.append(one)\n"
+        "        one.run(lambda: False, print)\n"
+        "for _ in range(8): threading.Thread(target=work, daemon=True).start()\n"
+        "while len(begun) < 8 or len(running._running) < 8: time.sleep(0.01)\n"
+        "exit.end_process(0)\n"
+    )
+    subprocess.run([*python(program), marker], cwd=tmp_path, timeout=PATIENCE_S, check=True)
+    wait_for(lambda: not processes_with(marker))

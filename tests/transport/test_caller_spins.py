@@ -43,6 +43,10 @@ class Sleepers(list[Call]):
 
 @pytest.fixture
 def sleepers(monkeypatch: pytest.MonkeyPatch) -> Sleepers:
+    return noted_from_now_on(monkeypatch)
+
+
+def noted_from_now_on(monkeypatch: pytest.MonkeyPatch) -> Sleepers:
     found = Sleepers()
     readable = PipeReader._readable  # pyright: ignore[reportPrivateUsage]
 
@@ -272,9 +276,10 @@ async def test_the_result_of_a_tool_comes_without_sleep(sleepers: Sleepers) -> N
 
 
 async def test_a_slow_tool_does_not_put_those_to_sleep_who_ask_hooks(
-    monkeypatch: pytest.MonkeyPatch, sleepers: Sleepers
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.undo()
+    monkeypatch.undo()  # here it counts whether it pays
+    sleepers = noted_from_now_on(monkeypatch)
     monkeypatch.setattr(reader, "SPIN_S", 60.0)
     monkeypatch.setattr(reader, "TOOL_SPIN_S", 0.0)
     monkeypatch.setattr(reader, "processors", lambda: 2)
@@ -283,14 +288,6 @@ async def test_a_slow_tool_does_not_put_those_to_sleep_who_ask_hooks(
         tools={"forecast": lambda _: "rain"},
         hooks={"pre_tool_call": {"decision": "allow"}, "post_tool_call": {}},
     )
-    readable = PipeReader._readable  # pyright: ignore[reportPrivateUsage]
-
-    async def noted(self: PipeReader, waiter: object) -> bool:
-        if isinstance(waiter, Call):
-            sleepers.append(waiter)
-        return await readable(self, waiter)
-
-    monkeypatch.setattr(PipeReader, "_readable", noted)
     async with asking(plugin) as turn:
         await ask(turn)
         sleepers.clear()

@@ -15,27 +15,38 @@ from sliphook.transport.pace import READING_S, Pace
 
 
 class _Passes(trio.abc.Instrument):
+    """Counts the passes of the loop inside of its block."""
+
     number = 0
 
     def before_io_wait(self, timeout: float) -> None:
         self.number += 1
 
+    def __enter__(self) -> _Passes:
+        trio.lowlevel.add_instrument(self)
+        return self
 
-async def test_fifty_tasks_go_on_four_in_a_pass() -> None:
-    passes, pace = _Passes(), Pace()
+    def __exit__(self, *_: object) -> None:
+        trio.lowlevel.remove_instrument(self)
+
+
+async def in_each_pass(count: int, wait: Callable[[], Awaitable[None]]) -> Counter[int]:
+    """How many of so many tasks went on in each pass."""
     went_on: Counter[int] = Counter()
 
     async def one() -> None:
-        await pace.step()
+        await wait()
         went_on[passes.number] += 1
 
-    trio.lowlevel.add_instrument(passes)
-    try:
+    with _Passes() as passes:
         async with trio.open_nursery() as nursery:
-            for _ in range(50):
+            for _ in range(count):
                 nursery.start_soon(one)
-    finally:
-        trio.lowlevel.remove_instrument(passes)
+    return went_on
+
+
+async def test_fifty_tasks_go_on_four_in_a_pass() -> None:
+    went_on = await in_each_pass(50, Pace().step)
     assert went_on.total() == 50
     assert max(went_on.values()) == 4
 
@@ -61,22 +72,14 @@ async def test_a_task_that_is_cancelled_gives_its_place_away(
 
 
 async def test_readers_that_have_used_up_their_time_go_on_one_in_a_pass() -> None:
-    passes, pace = _Passes(), Pace()
-    went_on: Counter[int] = Counter()
+    pace = Pace()
 
-    async def one() -> None:
+    async def turn() -> None:
         await pace.reader_turn()
         assert pace.reading_s == READING_S
         pace.reading_s -= READING_S
-        went_on[passes.number] += 1
 
-    trio.lowlevel.add_instrument(passes)
-    try:
-        async with trio.open_nursery() as nursery:
-            for _ in range(20):
-                nursery.start_soon(one)
-    finally:
-        trio.lowlevel.remove_instrument(passes)
+    went_on = await in_each_pass(20, turn)
     assert went_on.total() == 20
     assert max(went_on.values()) == 1
 
@@ -90,9 +93,8 @@ async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> No
         reads[passes.number] += 1
         return len(os.read(descriptor, 1024))
 
-    trio.lowlevel.add_instrument(passes)
     try:
-        with trio.fail_after(120):
+        with trio.fail_after(120), passes:
             async with trio.open_nursery() as nursery:
                 for ours, _ in pipes:
                     nursery.start_soon(read_by_turns, ours, read, pace)
@@ -104,7 +106,6 @@ async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> No
                 for _, theirs in pipes:
                     os.close(theirs)
     finally:
-        trio.lowlevel.remove_instrument(passes)
         for ours, _ in pipes:
             os.close(ours)
     assert bursts.total() == 20

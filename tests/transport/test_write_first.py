@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import cast
 
 import pytest
 import trio
 
 from sliphook.transport import descriptors
 from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.interrupted import Interrupts
 from sliphook.transport.outbox import WRITE_BYTES, Item
+from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.transport.writer import PipeWriter
 from sliphook.wire.shared_params import END
 
@@ -94,6 +97,43 @@ async def test_what_is_written_first(full: int, sizes: tuple[int, ...], begun: i
             assert await all_of(ours, len(sent)) == sent
             nursery.cancel_scope.cancel()
         assert owner.noted == items[begun:]
+
+
+class Recorder:
+    """Notes what is to be recorded."""
+
+    def __init__(self) -> None:
+        self.noted: list[Item] = []
+
+    def put_off(self, items: list[Item]) -> None:
+        self.noted += items
+
+    def catch_up(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("full", [0, 60 * 1024, 63 * 1024, 64 * 1024])
+async def test_each_message_of_an_interrupt_is_recorded_once(full: int) -> None:
+    """Also the one of which a part has left."""
+    items, recorder = messages(*(600,) * 12), Recorder()
+    with a_pipe(owner := Owner(), full) as (ours, writer):
+        interrupts = Interrupts(
+            writer,
+            {},
+            Deadlines(),
+            lambda item: writer.send(item, urgent=True),
+            lambda call: None,
+            cast("TransportRecorder", recorder),
+        )
+        interrupts.urgent += items
+        interrupts.flush()
+        size = full + sum(item.size for item in items)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(writer.run)
+            await all_of(ours, size)
+            nursery.cancel_scope.cancel()
+    # the rest is noted by the owner, which records it
+    assert recorder.noted + owner.noted == items
 
 
 async def test_nothing_overtakes_what_has_begun() -> None:

@@ -24,7 +24,7 @@ class Pace:
 
     Attributes:
         reading_s: how long readers may still work; each subtracts what it took. If nothing is left,
-            and it does not begin anew, they wait for a turn.
+            and none is due, they wait for a turn.
     """
 
     def __init__(self) -> None:
@@ -39,8 +39,12 @@ class Pace:
         async with self._places:
             pass
 
-    def begins_anew(self, now_s: float) -> bool:
-        """Whether the readers have time again, on `perf_counter()`, since it is long ago."""
+    def renew_if_due(self, now_s: float) -> bool:
+        """Give the readers their time anew if the last is long ago; True if it is.
+
+        Args:
+            now_s: `perf_counter()`.
+        """
         if now_s - self._since_s < STRETCH_S:
             return False
         self.reading_s, self._since_s = READING_S, now_s

@@ -252,7 +252,7 @@ class PipeReader:
         if not data:
             return
         began = perf_counter()
-        has_time = self._pace.reading_s > 0 or self._pace.begins_anew(began)
+        has_time = self._pace.reading_s > 0 or self._pace.renew_if_due(began)
         # a small reply does not wait behind what others write
         at_once = has_time or (len(data) <= REPLY_BYTES and self._owner.is_owed)
         body = self._frames.whole(data) if at_once else None

@@ -99,9 +99,28 @@ _PATTERNS = (
 )
 
 
-def _many_flood(count: int, write: str) -> Callable[[Workshop], Awaitable[str]]:
-    """So many that write without end for a second, all at once."""
-    flood = f"""
+def _many(
+    count: int, text: str, meanwhile: Callable[[Workshop], Awaitable[None]]
+) -> Callable[[Workshop], Awaitable[str]]:
+    """So many that do the same, while the healthy one is asked before and after."""
+
+    async def scene(shop: Workshop) -> str:
+        makes = [python(text, name=f"bad{number}") for number in range(count)]
+        programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
+        stage = Stage(shop)
+        async with stage.open_host(programs) as host, host.session() as stage.session:
+            check_healthy(await stage.ask())
+            await meanwhile(shop)
+            check_healthy(await stage.ask())
+            assert {plugin.state for plugin in host.plugins} == {"ready"}
+        return "answered"
+
+    return scene
+
+
+def _flood(write: str) -> str:
+    """Writes without end for a second."""
+    return f"""
     greet()
     reply(hook(), {{}})
     until = time.monotonic() + 1.0
@@ -111,23 +130,12 @@ def _many_flood(count: int, write: str) -> Callable[[Workshop], Awaitable[str]]:
     serve()
     """
 
-    async def scene(shop: Workshop) -> str:
-        makes = [python(flood, name=f"bad{number}") for number in range(count)]
-        programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
-        stage = Stage(shop)
-        async with stage.open_host(programs) as host, host.session() as stage.session:
-            check_healthy(await stage.ask())
-            await trio.sleep(1.0)
-            check_healthy(await stage.ask())
-            assert {plugin.state for plugin in host.plugins} == {"ready"}
-        return "answered"
 
-    return scene
+async def _a_second(_: Workshop) -> None:
+    await trio.sleep(1.0)
 
 
-async def _many_burst_on_stderr(shop: Workshop) -> str:
-    """All of them write as much as a pipe takes while the loop stands still, so they wake at once."""
-    bursts = """
+_BURSTS = """
     greet()
     reply(hook(), {})
     for _ in range(3):
@@ -136,20 +144,17 @@ async def _many_burst_on_stderr(shop: Workshop) -> str:
         while os.path.exists("../go"): time.sleep(0.001)
     serve()
     """
-    makes = [python(bursts, name=f"bad{number}") for number in range(20)]
-    programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
-    stage = Stage(shop)
+"""Writes as much as a pipe takes, when it is told to."""
+
+
+async def _all_at_once(shop: Workshop) -> None:
+    """They write while the loop stands still, so they wake at once."""
     go = shop.folder / "data" / "go"
-    async with stage.open_host(programs) as host, host.session() as stage.session:
-        check_healthy(await stage.ask())
-        for _ in range(3):
-            go.touch()
-            time.sleep(0.1)  # noqa: ASYNC251 - takes no CPU, and no task reads meanwhile
-            go.unlink()
-            await trio.sleep(0.2)
-        check_healthy(await stage.ask())
-        assert {plugin.state for plugin in host.plugins} == {"ready"}
-    return "answered"
+    for _ in range(3):
+        go.touch()
+        time.sleep(0.1)  # noqa: ASYNC251 - takes no CPU, and no task reads meanwhile
+        go.unlink()
+        await trio.sleep(0.2)
 
 
 CASES = (
@@ -158,21 +163,21 @@ CASES = (
         "twenty that write to stderr at once",
         "few of them in one pass of the loop",
         nothing,
-        scene=_many_burst_on_stderr,
+        scene=_many(20, _BURSTS, _all_at_once),
     ),
     Case(
         "heavy",
         "twelve that flood stderr",
         "few of them in one pass of the loop",
         nothing,
-        scene=_many_flood(12, "os.write(2, noise)"),
+        scene=_many(12, _flood("os.write(2, noise)"), _a_second),
     ),
     Case(
         "heavy",
         "twenty that flood stdout",
         "they share the time of a pass of the loop",
         nothing,
-        scene=_many_flood(20, 'raw((log + b"\\n") * 600)'),
+        scene=_many(20, _flood('raw((log + b"\\n") * 600)'), _a_second),
     ),
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(

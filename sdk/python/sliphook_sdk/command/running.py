@@ -29,6 +29,7 @@ TERM_GRACE_S: Final = 0.3
 _KILL_S: Final = 2.0
 """How long the system may take to end a killed process; then it is left alone."""
 _START_S: Final = 0.2
+"""How long a start that is under way is waited for when the process ends."""
 _TICK_S: Final = 0.03
 _PROGRESS_S: Final = 0.25
 _READ_BYTES: Final = 65536

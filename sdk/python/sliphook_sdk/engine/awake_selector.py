@@ -31,13 +31,12 @@ class AwakeSelector(selectors.DefaultSelector):
 
     def select(self, timeout: Optional[float] = None) -> _Ready:
         """See `selectors.BaseSelector`."""
-        if timeout is not None and timeout <= 0:
-            # nothing is waited for: other work is under way
-            ready = super().select(timeout)
-            self._came_last = ready[0][0].fd if ready else self._came_last
-        else:
-            ready = self._wait(timeout)
-            self._came_last = ready[0][0].fd if ready else _NO_ONE
+        waits = timeout is None or timeout > 0  # else other work is under way
+        ready = self._wait(timeout) if waits else super().select(timeout)
+        if ready:
+            self._came_last = ready[0][0].fd
+        elif waits:
+            self._came_last = _NO_ONE
         return ready
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
