@@ -715,6 +715,67 @@ async def test_where_nobody_can_be_asked(autojump_clock: MockClock) -> None:
     assert line[2].endswith(": answered nobody, as no one can be asked")
 
 
+async def test_where_the_session_has_no_person(autojump_clock: MockClock) -> None:
+    """The others of the host have one; a plugin answers, or it is `nobody` at once."""
+    asker, phone, person = Asker(), Phone(), Person("them")
+    requests: list[AskRequest] = []
+
+    def can_ask(request: AskRequest) -> bool:
+        requests.append(request)
+        return request.prompt != "Where to?"
+
+    async with (
+        PluginHost([asker, phone], asker=person, can_ask=can_ask) as host,
+        host.session() as session,
+        session.turn("x"),
+    ):
+        result, _ = await beside(lambda: asker.puts(session), lambda: phone.answers("a"))
+        assert result == {"outcome": "answered", "answer": "a"}
+        assert person.notes == []
+        result = await asker.puts(session, prompt="Which?")
+        assert result == {"outcome": "answered", "answer": "them"}
+    assert [(one.plugin, one.session_id) for one in requests] == [
+        ("deploy", session.session_id)
+    ] * 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_without_a_person_it_waits_for_no_other_question(
+    autojump_clock: MockClock, fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    asker, person = Asker(), Person(after_s=50)
+
+    def can_ask(request: AskRequest) -> bool:
+        if fails:
+            raise OSError("gone")
+        return False
+
+    async with (
+        PluginHost([asker], asker=person, can_ask=can_ask) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+
+        async def of_the_agent(_: str) -> bool:
+            await trio.sleep(50)
+            return True
+
+        _, (result,) = await beside(
+            lambda: turn.decide("question", "Go on?", of_the_agent),
+            lambda: quickly(asker.puts(session)),
+        )
+    assert result == {"outcome": "nobody", "answer": None}
+    assert person.notes == []
+    assert [one.message for one in caplog.records if one.levelname == "ERROR"] == (
+        ["can_ask failed, so no one is asked"] if fails else []
+    )
+
+
+async def quickly(asked: Awaitable[Any]) -> Any:
+    with trio.fail_after(1):
+        return await asked
+
+
 async def test_the_time_is_up(autojump_clock: MockClock) -> None:
     asker, phone, person = Asker(), Phone(), Person(after_s=1_000)
     async with (

@@ -17,7 +17,7 @@ from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.session.arguments import check_number, check_text, check_texts, check_word
-from sliphook.session.host import Approver, Asker
+from sliphook.session.host import Approver, Asker, CanAsk, People
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.reports import Callbacks, Progress
 from sliphook.session.results import Interruption
@@ -52,6 +52,9 @@ class PluginHost(OutsideSessions):
         approver_queues: the approver is called for several tool calls of a session at once, as it
             puts them to its person one behind the other itself.
         asker: asks a person for a plugin (`host/ask`); None if no one can be asked.
+        can_ask: whether the asker has someone to ask about a request, as not every session may have
+            a person; None: always. Where it has not, plugins that may `approve` are asked alone.
+            Called in the host's thread; it must not wait.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
         on_log: takes what is logged of plugins: plugin, level, message; by default it goes to
@@ -86,6 +89,7 @@ class PluginHost(OutsideSessions):
         on_submit: Callable[[Submission], object] | None = None,
         plugin_messages: PluginMessages = "queue",
         asker: Asker | None = None,
+        can_ask: CanAsk | None = None,
         on_notify: Callable[[str, str, str], None] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[str, str, str], None] | None = None,
@@ -111,12 +115,10 @@ class PluginHost(OutsideSessions):
         self._state = HostState(
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem, on_offers),
-            approver=approver,
-            approver_queues=approver_queues,
+            people=People(approver, approver_queues, asker, can_ask),
             on_submit=on_submit,
             plugin_messages=plugin_messages,
             providers=providers or {},
-            asker=asker,
             reserved_tools=reserved_tools,
             reserved_commands=reserved_commands,
             timeout_cap_s=timeout_cap_s,

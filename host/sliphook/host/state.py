@@ -25,7 +25,7 @@ from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.asking import forget_plugin
-from sliphook.session.host import Approver, Asker
+from sliphook.session.host import People
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.reports import Callbacks, Reports
@@ -77,12 +77,10 @@ class HostState:
         *,
         name: str,
         callbacks: Callbacks,
-        approver: Approver | None,
-        approver_queues: bool,
+        people: People,
         on_submit: Callable[[Submission], object] | None,
         plugin_messages: PluginMessages,
         providers: Mapping[str, str | None],
-        asker: Asker | None,
         reserved_tools: Iterable[str],
         reserved_commands: Iterable[str],
         timeout_cap_s: float | None,
@@ -131,7 +129,7 @@ class HostState:
         self._subscribers: dict[str, Audience] | None = None  # not found yet
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self._providers = dict(providers)
-        self.approver, self.approver_queues, self.asker = approver, approver_queues, asker
+        self.people = people
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
         tools = ToolTable(reserved_tools, self.reports.offers_changed)
         self.plugin_calls = PluginCalls(self._by_name, tools, self.recorder, self.reports)

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cas
 
 from sliphook.dispatch.hook_recorder import Spans
 from sliphook.host.submissions import PluginMessages
+from sliphook.session.host import CanAsk
 from sliphook.session.reports import Progress
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
@@ -32,6 +33,7 @@ class HostSettings(TypedDict, total=False):
 
     name: str
     approver_queues: bool
+    can_ask: CanAsk | None
     on_notify: Callable[[str, str, str], None] | None
     on_progress: Callable[[Progress], None] | None
     on_log: Callable[[str, str, str], None] | None

@@ -67,7 +67,7 @@ async def approve(
     hooks: Hooks, turn: TurnState, tool: OpenTool, before: Outcome
 ) -> tuple[bool, tuple[Reason, ...]]:
     """Put an `ask` of plugins to a person; returns whether the call is denied, and why."""
-    approver = hooks.host.approver
+    approver = hooks.host.people.approver
     request = ApprovalRequest(
         session_id=hooks.state.session_id,
         turn_id=turn.turn_id,
@@ -87,7 +87,7 @@ async def approve(
     )
     person = yes_or_no(partial(approver, request)) if approver is not None else None
     settled = await put_question(
-        hooks, turn, question, person, queued=not hooks.host.approver_queues
+        hooks, turn, question, person, queued=not hooks.host.people.approver_queues
     )
     if settled.allows:
         return False, ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -17,6 +18,8 @@ from sliphook.transport.deadlines import Deadlines
 
 from .plugin_calls import PluginCalls
 from .questions.form import Form
+
+_log = logging.getLogger(__name__)
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +69,33 @@ Asker = Callable[[AskRequest], Awaitable[object]]
 `form.why_not` says whether a value fits. It is cancelled when the question is over. Raises
 `HostError` if no one can be asked.
 """
+CanAsk = Callable[[AskRequest], bool]
+"""Whether someone can be asked that now. Never waits."""
+
+
+class People(NamedTuple):
+    """How the agent asks people; `PluginHost` documents each.
+
+    Attributes:
+        approver: asks whether a tool may run, or None.
+        approver_queues: it may be called while it still asks.
+        asker: asks for a plugin, or None.
+        can_ask: whether the asker can; None: always.
+    """
+
+    approver: Approver | None = None
+    approver_queues: bool = False
+    asker: Asker | None = None
+    can_ask: CanAsk | None = None
+
+    def asker_of(self, request: AskRequest) -> Asker | None:
+        """Asks someone about this; None if no one can be asked."""
+        try:
+            can = self.can_ask is None or self.can_ask(request)
+        except Exception:
+            _log.exception("can_ask failed, so no one is asked")
+            can = False
+        return self.asker if can else None
 
 
 class SessionHost(Protocol):
@@ -73,9 +103,7 @@ class SessionHost(Protocol):
 
     Attributes:
         home: where the host was opened.
-        approver: asks a person whether a tool may run, or None.
-        approver_queues: it may be called while it still asks.
-        asker: asks a person for a plugin, or None.
+        people: how the agent asks people.
         deadlines: the timeouts of all calls.
         recorder: records hooks, or None.
         plugins_by_name: the plugins whose manifest is known.
@@ -83,9 +111,7 @@ class SessionHost(Protocol):
     """
 
     home: Home
-    approver: Approver | None
-    approver_queues: bool
-    asker: Asker | None
+    people: People
     deadlines: Deadlines
     recorder: HookRecorder | None
     plugins_by_name: Mapping[str, Plugin]

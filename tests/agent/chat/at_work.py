@@ -79,7 +79,8 @@ async def at_work(
             [plugin],
             reserved_commands=COMMANDS,
             approver=None if asks is None else gateway.approve,
-            asker=None if asks is None else gateway.ask,
+            asker=gateway.ask,
+            can_ask=gateway.can_ask,
             on_submit=gateway.submit_from_plugin if submits else None,
         )
         async with host, gateway.open(host):

@@ -114,6 +114,7 @@ async def test_stop_in_the_middle_of_the_fields(autojump_clock: MockClock) -> No
 
 
 async def test_where_no_user_can_be_asked(autojump_clock: MockClock) -> None:
+    """At once, as nothing is put into the row of questions."""
     plugin = Deploys()
     async with at_work(plugin) as gateway:
         assert (await said(gateway, "TOOL deploy"))[0] == "completed"

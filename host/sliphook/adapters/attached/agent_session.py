@@ -14,7 +14,7 @@ from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, SessionEnded
 from sliphook.adapters.relayed.messages import Asked
-from sliphook.adapters.relayed.served import Peer
+from sliphook.adapters.relayed.peer import Peer
 from sliphook.settings import AgentSettings
 
 from .gaps import gone, watch_transcript

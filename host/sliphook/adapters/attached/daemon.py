@@ -11,12 +11,13 @@ from typing import Final
 import msgspec
 import trio
 
-from sliphook import ApprovalRequest, PluginHost, Progress
+from sliphook import ApprovalRequest, AskRequest, HostError, PluginHost, Progress
 from sliphook.adapters.dialects.answer import HookAnswer, HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
-from sliphook.adapters.relayed.served import Peer
+from sliphook.adapters.relayed.peer import Peer, talking
+from sliphook.adapters.relayed.served import Served
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
@@ -107,6 +108,8 @@ class Daemon:
             name=self._dialect.name,
             approver=self._ask_agent if may_ask else None,
             approver_queues=True,
+            asker=self._ask_person,
+            can_ask=self._can_ask,
             on_notify=self._notify,
             on_progress=self._progressed,
             on_offers=self._offers_changed,
@@ -119,6 +122,22 @@ class Daemon:
 
     async def _ask_agent(self, request: ApprovalRequest) -> bool:
         return await ask_agent(request, asks_person=self._dialect.asks_person)
+
+    async def _ask_person(self, request: AskRequest) -> object:
+        """Ask the person of the client of our MCP server."""
+        served = self._served_in(request.session_id)
+        if served is None:
+            raise HostError("the session is over")
+        return await served.ask(request)
+
+    def _can_ask(self, request: AskRequest) -> bool:
+        served = self._served_in(request.session_id)
+        return served is not None and served.asks(request) is not None
+
+    def _served_in(self, session_id: str) -> Served | None:
+        """What serves our MCP servers of that session, by our id; None if it is over."""
+        rooms = (session.room for session in self._sessions.values())
+        return next((room.served for room in rooms if room.session_id == session_id), None)
 
     def _is_wanted(self, name: str | None) -> bool:
         return self._settings.plugins is None or name in self._settings.plugins
@@ -208,20 +227,23 @@ class Daemon:
         self, request: HookRequest, payload: HookPayload | None, socket: trio.socket.SocketType
     ) -> None:
         """One request of our MCP server."""
-        peer = Peer(socket)
+        async with talking(socket) as peer:
+            try:
+                await self._serve_peer(request, payload, peer)
+            except Exception:
+                _log.exception("a request of the MCP server failed")
+                await peer.say(NotDone("the plugins could not be asked"))
+
+    async def _serve_peer(
+        self, request: HookRequest, payload: HookPayload | None, peer: Peer
+    ) -> None:
         asked = read_asked(payload.value) if payload is not None else None
         if payload is not None and payload.excess is not None:
             await peer.say(NotDone(f"no plugin can be asked: {payload.excess}"))
         elif request.agent != self._dialect.name or asked is None:
             await peer.say(NotDone("the request could not be read"))
         elif (session := await self._session_that_asks(asked, request)) is not None:
-            try:
-                await session.serve(asked, peer)
-            except OSError:
-                raise
-            except Exception:
-                _log.exception("a request of the MCP server failed")
-                await peer.say(NotDone("the plugins could not be asked"))
+            await session.serve(asked, peer)
         elif not self._over.is_set() and not isinstance(asked, WatchOffers):
             await peer.say(NotDone("the agent's session is not known"))
 

@@ -1,7 +1,8 @@
 """Pure: what an MCP server of ours and the daemon of a session say to each other.
 
-A request is the body of a `HookRequest` whose event is `EVENT`; replies are JSON, a line each. The
-daemon gives up what was asked if the connection is closed.
+A request is the body of a `HookRequest` whose event is `EVENT`; replies are JSON, a line each, and
+so is the answer to a question of the daemon's. The daemon gives up what was asked if the connection
+is closed.
 """
 
 from __future__ import annotations
@@ -30,19 +31,21 @@ class WatchOffers(msgspec.Struct, frozen=True, tag="watch"):
 
 
 class CallTool(msgspec.Struct, frozen=True, tag="call"):
-    """Call a tool: any number of `Progressed`, then `Called` or `NotDone`.
+    """Call a tool: any number of `Progressed` and of questions, then `Called` or `NotDone`.
 
     Attributes:
         session_id: as for `WatchOffers`.
         name: the tool.
         arguments: parsed.
         model_call_id: by which the call is found if a hook has told of it; None: by the rest.
+        asks: the client has forms for its person.
     """
 
     session_id: str
     name: str
     arguments: dict[str, Any]
     model_call_id: str | None = None
+    asks: bool = False
 
 
 class RunCommand(msgspec.Struct, frozen=True, tag="command"):
@@ -70,6 +73,40 @@ class Progressed(msgspec.Struct, frozen=True, tag="progress"):
     message: str | None = None
 
 
+class PersonQuestion(msgspec.Struct, frozen=True, tag="question"):
+    """A plugin asks the person: the client is to answer with `PersonAnswer`.
+
+    Attributes:
+        id: of this question on this connection.
+        prompt: safe to show.
+        schema: of the answer, a flat object.
+    """
+
+    id: int
+    prompt: str
+    schema: dict[str, Any]
+
+
+class QuestionOver(msgspec.Struct, frozen=True, tag="settled"):
+    """A question is over without the person's answer."""
+
+    id: int
+
+
+class PersonAnswer(msgspec.Struct, frozen=True):
+    """What came of a question.
+
+    Attributes:
+        id: the question's.
+        content: what fits the schema; None if the person declines.
+        failed: why they cannot be asked, or None.
+    """
+
+    id: int
+    content: dict[str, Any] | None = None
+    failed: str | None = None
+
+
 class Called(msgspec.Struct, frozen=True, kw_only=True, tag="called"):
     """What the model reads of a call, with the labelled texts of plugins."""
 
@@ -92,10 +129,13 @@ class NotDone(msgspec.Struct, frozen=True, tag="refused"):
     why: str
 
 
-Said = Offers | Progressed | Called | Ran | NotDone
+Said = Offers | Progressed | PersonQuestion | QuestionOver | Called | Ran | NotDone
 
 msgspec.json.Decoder(Asked)  # reads the types now, for `read_asked`
 SAID: Final[msgspec.json.Decoder[Said]] = msgspec.json.Decoder(Said)
+ANSWER: Final = msgspec.json.Decoder(PersonAnswer)
+MAX_ANSWER_BYTES: Final = 64 * 1024
+"""Of an answer's line, which a person types."""
 
 
 def read_asked(value: object) -> Asked | None:
@@ -105,6 +145,18 @@ def read_asked(value: object) -> Asked | None:
     except (msgspec.ValidationError, RecursionError):
         return None
     return found
+
+
+def answer_line(answer: PersonAnswer) -> bytes:
+    """An answer as it is sent; one that is too long is none.
+
+    Raises:
+        UnicodeEncodeError: it has half a character.
+    """
+    line = msgspec.json.encode(answer)
+    if len(line) >= MAX_ANSWER_BYTES:
+        line = msgspec.json.encode(PersonAnswer(answer.id, failed="the answer is too long"))
+    return line + b"\n"
 
 
 def called(outcome: ToolOutcome, *more: str) -> Called:

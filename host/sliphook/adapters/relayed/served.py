@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-import msgspec
 import trio
 
-from sliphook import HostError, PluginHost, Progress, Session, ToolOutcome, Turn
+from sliphook import AskRequest, HostError, PluginHost, Progress, Session, ToolOutcome, Turn
 from sliphook.adapters.dialects.told import Happening, OfTool, ToolAsked
 from sliphook.adapters.dialects.toolnames import ToolNames
 
+from . import questions
 from .messages import (
     EVENT,
     Asked,
@@ -23,44 +22,13 @@ from .messages import (
     Progressed,
     Ran,
     RunCommand,
-    Said,
     called,
 )
+from .peer import Peer
 
 _log = logging.getLogger(__name__)
 
 GATHER_S: Final = 0.05
-_MOST_WAITING: Final = 16
-"""Of a call's progress, for a peer that does not read; more is left out."""
-
-
-class Peer:
-    """One connection, on which a reply is a line.
-
-    Args:
-        socket: the connection.
-    """
-
-    def __init__(self, socket: trio.socket.SocketType) -> None:
-        self._socket = socket
-
-    async def say(self, said: Said) -> None:
-        """Send one reply.
-
-        Raises:
-            OSError: the peer is gone.
-        """
-        view = memoryview(msgspec.json.encode(said) + b"\n")
-        while view:
-            view = view[await self._socket.send(view) :]
-
-    async def gone(self) -> None:
-        """Return when the peer has closed the connection; what it sends is dropped."""
-        try:
-            while await self._socket.recv(4096):
-                pass
-        except OSError:
-            pass
 
 
 class ToldCalls(Protocol):
@@ -104,6 +72,13 @@ class ServedPlace(Protocol):
         ...
 
 
+class _OpenCall(NamedTuple):
+    """A call that runs, and whether its client has forms for its person."""
+
+    peer: Peer
+    asks: bool
+
+
 class Served:
     """Answers our MCP servers of one session.
 
@@ -124,7 +99,7 @@ class Served:
         self._place = place
         self._changed = trio.Event()
         self._over = False
-        self._running: dict[str, Callable[[Progress], None]] = {}
+        self._running: dict[str, _OpenCall] = {}
 
     def name_of(self, told: OfTool) -> str | None:
         """The name of a plugin's tool that the agent calls at our server; None: another tool."""
@@ -145,34 +120,46 @@ class Served:
 
     def progressed(self, progress: Progress) -> None:
         """A call has come further."""
-        report = self._running.get(progress.call_id or "")
-        if report is not None:
-            report(progress)
+        call = self._running.get(progress.call_id or "")
+        if call is not None:
+            call.peer.progressed(Progressed(progress.fraction, progress.message))
+
+    def asks(self, request: AskRequest) -> Peer | None:
+        """Whose person a plugin's question is put to; None if no one can be asked.
+
+        The client's of the call that it is about, or else that of any that is open.
+        """
+        calls = [one for id, one in self._running.items() if request.call_id in (id, None)]
+        return next((one.peer for one in calls if one.asks), None)
+
+    async def ask(self, request: AskRequest) -> object:
+        """Put a plugin's question to the client's person.
+
+        Raises:
+            HostError: no one can be asked.
+        """
+        peer = self.asks(request)
+        if peer is None:
+            raise HostError("the call is over")
+        return questions.answer_to(request, await peer.ask(*questions.asked(request)))
 
     async def take(self, asked: Asked, peer: Peer) -> None:
-        """Answer one request, until it is answered or the peer is gone."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_until_gone, peer, nursery.cancel_scope)
-            try:
-                match asked:
-                    case CallTool():
-                        await self._call(asked, peer)
-                    case RunCommand():
-                        await self._run(asked, peer)
-                    case _:
-                        await self._watch(peer)
-            except HostError as error:
-                await _said(peer, NotDone(str(error)))
-            except Exception:
-                _log.exception("a request of our MCP server failed")
-                await _said(peer, NotDone("the plugins could not be asked"))
-            nursery.cancel_scope.cancel()
+        """Answer one request; cancelled when the peer is gone."""
+        try:
+            match asked:
+                case CallTool():
+                    await self._call(asked, peer)
+                case RunCommand():
+                    await self._run(asked, peer)
+                case _:
+                    await self._watch(peer)
+        except HostError as error:
+            await peer.say(NotDone(str(error)))
 
     async def _watch(self, peer: Peer) -> None:
         while not self._over:
             changed = self._changed
-            if not await _said(peer, self._offers()):
-                return
+            await peer.say(self._offers())
             await changed.wait()
             await trio.sleep(GATHER_S)
 
@@ -181,21 +168,12 @@ class Served:
         return Offers(tuple(tools), tuple(self._host.commands()))
 
     async def _call(self, asked: CallTool, peer: Peer) -> None:
-        put, get = trio.open_memory_channel[Progressed](_MOST_WAITING)
         call_id = ""
-
-        def report(progress: Progress) -> None:
-            with suppress(trio.WouldBlock):
-                put.send_nowait(Progressed(progress.fraction, progress.message))
-
-        async def tell() -> None:
-            async for progress in get:
-                await _said(peer, progress)
 
         def begins(id: str) -> None:
             nonlocal call_id
             call_id = id
-            self._running[id] = report
+            self._running[id] = _OpenCall(peer, asked.asks)
 
         told = ToolAsked(
             event=EVENT,
@@ -206,37 +184,17 @@ class Served:
             arguments=asked.arguments,
             model_call_id=asked.model_call_id,
         )
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(tell)
-            try:
-                session = await self._place.session_of(told)
-                if self._place.stopping is not None:
-                    raise HostError(self._place.stopping)
-                outcome = await self._calls.serve(told, self._place.turn_of, begins)
-                texts = [one.labelled() for one in session.take_injected()]
-                said: Said = called(outcome, *texts)
-            except HostError as error:
-                said = NotDone(str(error))
-            finally:
-                self._running.pop(call_id, None)
-                put.close()
-        await _said(peer, said)
+        try:
+            session = await self._place.session_of(told)
+            if self._place.stopping is not None:
+                raise HostError(self._place.stopping)
+            outcome = await self._calls.serve(told, self._place.turn_of, begins)
+        finally:
+            self._running.pop(call_id, None)
+            peer.end_questions()
+        await peer.say(called(outcome, *(one.labelled() for one in session.take_injected())))
 
     async def _run(self, asked: RunCommand, peer: Peer) -> None:
         told = Happening(event=EVENT, session_id=asked.session_id)
         session = await self._place.session_of(told)
-        await _said(peer, Ran(await session.run_command(asked.name, asked.text)))
-
-
-async def _said(peer: Peer, said: Said) -> bool:
-    """Whether the peer is there."""
-    try:
-        await peer.say(said)
-    except OSError:
-        return False
-    return True
-
-
-async def _until_gone(peer: Peer, scope: trio.CancelScope) -> None:
-    await peer.gone()
-    scope.cancel()
+        await peer.say(Ran(await session.run_command(asked.name, asked.text)))

@@ -57,8 +57,9 @@ class Gateway:
             `/new`. Replies hold what the agent shows on `channel.display`. With
             `person=channel.person`, the agent's questions are asked in the channel.
         ask: shows a question to the users of a channel, or removes it (None); their next message is
-            the answer. The host then needs `approver=gateway.approve` and `asker=gateway.ask`. If
-            `ask` is None, nothing is asked, and every call that needs approval is denied.
+            the answer. The host then needs `approver=gateway.approve`, `asker=gateway.ask` and
+            `can_ask=gateway.can_ask`. If `ask` is None, nothing is asked, and every call that needs
+            approval is denied.
         new_message: what a message does while a turn is open: `queue` waits, `interrupt` interrupts
             the turn.
         max_waiting: the messages of a channel that may wait; more are refused.
@@ -231,6 +232,13 @@ class Gateway:
             if channel.session.session_id == request.session_id and channel.person is not None:
                 return await channel.person.ask(request)
         raise HostError("the session has no users who can be asked")
+
+    def can_ask(self, request: AskRequest) -> bool:
+        """Whether the session's channel has users; for `PluginHost(..., can_ask=...)`."""
+        return any(
+            channel.session.session_id == request.session_id and channel.person is not None
+            for channel in self.channels
+        )
 
     def close(self, reason: EndReason = "shutdown", invalidation_reason: str | None = None) -> None:
         """End every conversation now, without waiting (see `Channel.close`)."""

@@ -18,7 +18,7 @@ from sliphook.session.asking import (
     open_turns,
     put_question,
 )
-from sliphook.session.host import Asker, AskRequest, SessionHost
+from sliphook.session.host import AskRequest, People, SessionHost
 from sliphook.session.questions.form import Form, read_form
 from sliphook.session.questions.question import OpenQuestion, Settlement
 from sliphook.session.session import Session
@@ -72,7 +72,8 @@ class PluginQuestions:
         reply = _reply_to(question)
         # not in the task, which begins later: an interrupt may come before
         turn.questions.add(question)
-        self._host.start_soon(_put, session, turn, question, self._host.asker)
+        person = _person(self._host.people, question, session.session_id, turn.turn_id)
+        self._host.start_soon(_put, session, turn, question, person)
         return reply
 
     def ask_outside(self, params: AskParams) -> DeferredReply | AskResult:
@@ -105,11 +106,10 @@ class PluginQuestions:
     # in a task of the host's: Ctrl+C is for the agent's own
     @trio.lowlevel.enable_ki_protection
     async def _put_outside(self, params: AskParams, question: OpenQuestion) -> None:
-        asker = self._host.asker
-        if asker is None:
+        person = _person(self._host.people, question, params.session_id, params.turn_id or "")
+        if person is None:
             question.settle("nobody")
         else:
-            person = _person(asker, question, params.session_id, params.turn_id or "")
             with question.scope:
                 async with self.outside.asking:
                     await ask_person(question, person)
@@ -171,13 +171,14 @@ def _is_meant(turn: TurnState, params: AskParams) -> bool:
 # in a task of the host's: Ctrl+C is for the agent's own
 @trio.lowlevel.enable_ki_protection
 async def _put(
-    session: Session, turn: TurnState, question: OpenQuestion, asker: Asker | None
+    session: Session, turn: TurnState, question: OpenQuestion, person: AsksPerson | None
 ) -> None:
-    person = _person(asker, question, session.session_id, turn.turn_id) if asker else None
     await put_question(session.hooks, turn, question, person)
 
 
-def _person(asker: Asker, question: OpenQuestion, session_id: str, turn_id: str) -> AsksPerson:
+def _person(
+    people: People, question: OpenQuestion, session_id: str, turn_id: str
+) -> AsksPerson | None:
     assert question.asked_by is not None
     request = AskRequest(
         session_id=session_id,
@@ -188,6 +189,9 @@ def _person(asker: Asker, question: OpenQuestion, session_id: str, turn_id: str)
         prompt=question.prompt,
         form=question.form,
     )
+    asker = people.asker_of(request)
+    if asker is None:
+        return None
 
     @trio.lowlevel.enable_ki_protection
     async def ask() -> object:

@@ -20,10 +20,10 @@ from sliphook import (
 )
 from sliphook.adapters.attached.held import Held, hold
 from sliphook.adapters.relayed.messages import Called, Offers, called
+from sliphook.adapters.relayed.questions import allows, answer_to, approval, asked
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .backend import AskedFor, Person, Report
-from .questions import allows, answer_to, approval, asked
 
 _PERSON: ContextVar[Person | None] = ContextVar("person", default=None)
 """Whom the plugins of the call in this task may ask."""
@@ -71,6 +71,7 @@ class Alone:
             specs,
             approver=self._approve if asks else None,
             asker=self._ask if asks else None,
+            can_ask=lambda request: self._person_of(request) is not None,
             on_progress=self._progressed,
             on_offers=changed,
             timeout_cap_s=timeout_cap_s,
@@ -157,12 +158,17 @@ class Alone:
         return allows(await person(*approval(request)))
 
     async def _ask(self, request: AskRequest) -> object:
+        person = self._person_of(request)
+        if person is None:
+            raise HostError("no call of the client is open")
+        return answer_to(request, await person(*asked(request)))
+
+    def _person_of(self, request: AskRequest) -> Person | None:
+        """Of the call that is meant, or else of any that is open."""
         found = self._running.get(request.call_id or "")
         if found is None:
             found = next(iter(self._running.values()), None)
-        if found is None or found[1] is None:
-            raise HostError("no call of the client is open")
-        return answer_to(request, await found[1](*asked(request)))
+        return found[1] if found is not None else None
 
     def _progressed(self, progress: Progress) -> None:
         found = self._running.get(progress.call_id or "")

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -94,6 +94,16 @@ class DaemonReply:
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
         self._bytes = bytearray()
+        self._answering = trio.Lock()
+
+    async def answer(self, line: bytes) -> None:
+        """Answer a question of the daemon's, with an `answer_line`.
+
+        A daemon that is gone is not answered; `said` finds it too.
+        """
+        async with self._answering:
+            with suppress(trio.BrokenResourceError):
+                await self._stream.send_all(line)
 
     async def said(self) -> Said | None:
         """What the daemon says next; None if it has closed the connection.

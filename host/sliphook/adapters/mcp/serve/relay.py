@@ -16,7 +16,6 @@ from sliphook.adapters.relayed.messages import (
     CallTool,
     NotDone,
     Offers,
-    Progressed,
     Ran,
     RunCommand,
     Said,
@@ -24,6 +23,7 @@ from sliphook.adapters.relayed.messages import (
 )
 
 from .backend import AskedFor, Person, Report, untold
+from .dialogue import Dialogue
 from .finding import asking, find_daemon, socket_of, start_daemon
 
 _log = logging.getLogger(__name__)
@@ -99,8 +99,9 @@ class Relay:
             request.name,
             request.arguments,
             request.model_call_id,
+            person is not None,
         )
-        said = await self._ask(request, asked, report)
+        said = await self._ask(request, asked, report, person)
         if isinstance(said, Called):
             return said
         raise HostError(said.why if isinstance(said, NotDone) else "the daemon has not answered")
@@ -108,18 +109,18 @@ class Relay:
     async def run_command(self, request: AskedFor) -> str:
         """See `Backend`."""
         asked = RunCommand(request.session_id or self._session_id or "", request.name, request.text)
-        said = await self._ask(request, asked, untold)
+        said = await self._ask(request, asked, untold, None)
         if isinstance(said, Ran):
             return said.text
         raise HostError(said.why if isinstance(said, NotDone) else "the daemon has not answered")
 
-    async def _ask(self, request: AskedFor, asked: Asked, report: Report) -> Said | None:
+    async def _ask(
+        self, request: AskedFor, asked: Asked, report: Report, person: Person | None
+    ) -> Said | None:
         path = await self._ensured(request.session_id)
         try:
             async with asking(path, self._agent, asked) as daemon:
-                while isinstance(said := await daemon.said(), Progressed):
-                    report(said.fraction, said.message)
-                return said
+                return await Dialogue(daemon, report, person).run()
         except OSError as error:
             raise HostError(f"the session's daemon cannot be asked: {error}") from None
 

@@ -1,0 +1,137 @@
+"""One of our MCP servers, on the connection that it has opened to the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from sliphook import HostError
+
+from .messages import (
+    ANSWER,
+    MAX_ANSWER_BYTES,
+    PersonAnswer,
+    PersonQuestion,
+    Progressed,
+    QuestionOver,
+    Said,
+)
+
+_MOST_WAITING: Final = 32
+"""Lines for a peer that does not read; `say` waits then."""
+_MOST_PROGRESS: Final = 16
+"""Of these; more progress is left out."""
+
+
+class Peer:
+    """One request, and the lines that answer it; `talking` makes it."""
+
+    def __init__(self, socket: trio.socket.SocketType) -> None:
+        self._socket = socket
+        self._put, self._get = trio.open_memory_channel[bytes](_MOST_WAITING)
+        self._ids = count(1)
+        self._asked: dict[int, trio.MemorySendChannel[PersonAnswer]] = {}
+        self._over = False
+
+    async def say(self, said: Said) -> None:
+        """Send a line, behind those that wait."""
+        await self._put.send(_line(said))
+
+    def progressed(self, said: Progressed) -> None:
+        """Send how far it has come; left out if much waits. Never waits."""
+        if self._put.statistics().current_buffer_used < _MOST_PROGRESS:
+            self._put.send_nowait(_line(said))
+
+    async def ask(self, prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+        """Have the client's person asked; None if they decline.
+
+        Raises:
+            HostError: they cannot be asked, or the request is over.
+        """
+        if self._over:
+            raise HostError("the call is over")
+        id = next(self._ids)
+        self._asked[id], answered = trio.open_memory_channel[PersonAnswer](1)
+        try:
+            await self.say(PersonQuestion(id, prompt, schema))
+            answer = await answered.receive()
+        except (trio.EndOfChannel, trio.ClosedResourceError):
+            raise HostError("the call is over") from None
+        except trio.Cancelled:
+            self._withdraw(id)
+            raise
+        finally:
+            del self._asked[id]
+        if answer.failed is not None:
+            raise HostError(answer.failed)
+        return answer.content
+
+    def _withdraw(self, id: int) -> None:
+        """The question is over; a peer that reads nothing shows none."""
+        if not self._over:
+            with suppress(trio.WouldBlock):
+                self._put.send_nowait(_line(QuestionOver(id)))
+
+    def end_questions(self) -> None:
+        """The request is over, and with it what it asks."""
+        self._over = True
+        for asked in self._asked.values():
+            asked.close()
+
+    async def read(self, gone: trio.CancelScope) -> None:
+        """Take the peer's answers; cancel the scope when it has closed the connection."""
+        read = b""
+        with suppress(OSError):
+            while (piece := await self._socket.recv(4096)) and len(read) <= MAX_ANSWER_BYTES:
+                *lines, read = (read + piece).split(b"\n")
+                for line in lines:
+                    self._take(line)
+        gone.cancel()
+
+    def _take(self, line: bytes) -> None:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # what is no answer is dropped
+            answer = ANSWER.decode(line)
+            asked = self._asked.get(answer.id)
+            if asked is not None and not self._over:
+                with suppress(trio.WouldBlock):  # the first answer counts
+                    asked.send_nowait(answer)
+
+    async def write(self, done: trio.CancelScope) -> None:
+        """Send the lines, each as a whole; cancel the scope behind the last one."""
+        with suppress(OSError):
+            async for line in self._get:
+                view = memoryview(line)
+                while view:
+                    view = view[await self._socket.send(view) :]
+        done.cancel()
+
+    def close(self) -> None:
+        """Say no more than what waits."""
+        self._put.close()
+
+
+@asynccontextmanager
+async def talking(socket: trio.socket.SocketType) -> AsyncGenerator[Peer]:
+    """Talk with a peer; when it is gone, the block is cancelled.
+
+    Args:
+        socket: the connection.
+    """
+    peer = Peer(socket)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(peer.read, nursery.cancel_scope)
+        nursery.start_soon(peer.write, nursery.cancel_scope)
+        try:
+            yield peer
+        finally:
+            peer.end_questions()
+            peer.close()
+
+
+def _line(said: Said) -> bytes:
+    return msgspec.json.encode(said) + b"\n"

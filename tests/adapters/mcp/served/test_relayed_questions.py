@@ -1,0 +1,182 @@
+"""What a plugin of an attached agent asks in a call of our server is put to the client's person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sliphook.adapters.attached.build import Client
+from tests.adapters.attached.conftest import Install
+from tests.programs import Program
+
+from .clients import DIALOGUES, Message
+from .conftest import Mcp, Server
+from .test_relay import ATTACHED, SESSION, Agents, built_c, hello, opened, texts
+
+__all__ = ["built_c"]
+
+PAINTER: dict[str, Any] = {
+    "name": "painter",
+    "tools": ["paint"],
+    "uses": ["ask"],
+    "before": """
+calls = []
+
+def heard(message):
+    if message.get("id") == "q1":
+        reply(calls.pop(), {"content": json.dumps(message["result"])})
+""",
+    "on": """
+if method == "tool/call":
+    calls.append(id)
+    schema = {"type": "string", "enum": ["red", "blue"]}
+    ids = {name: params[name] for name in ("session_id", "turn_id", "call_id")}
+    request("q1", "host/ask", prompt="Which colour?", schema=schema, **ids)
+    return NOTHING
+""",
+}
+PHONE: dict[str, Any] = {
+    "name": "phone",
+    "subscriptions": [{"event": "user_input_required"}],
+    "uses": ["approve"],
+    "before": """
+def heard(message):
+    if message.get("method") == "event/user_input_required":
+        wait_for_flag("answer")
+        asked = message["params"]
+        ids = {name: asked[name] for name in ("session_id", "question_id")}
+        request("a1", "host/answer", choice="red", **ids)
+""",
+}
+PAINT: Message = {"id": 1, "method": "tools/call", "params": {"name": "paint", "arguments": {}}}
+
+
+@pytest.fixture
+def phone(install: Install) -> Program:
+    return install(**PHONE)
+
+
+@pytest.fixture
+def painter(install: Install) -> Program:
+    return install(**PAINTER)
+
+
+def outcome(answer: Message) -> dict[str, Any]:
+    (text,) = texts(answer)
+    found: dict[str, Any] = json.loads(text)
+    return {name: found[name] for name in ("outcome", "answer") if found.get(name) is not None}
+
+
+async def asked(server: Server) -> Message:
+    """Call the tool; what the client is asked."""
+    await server.say(PAINT)
+    question = await server.told("elicitation/create")
+    assert question["params"]["message"] == "painter: Which colour?"
+    assert question["params"]["requestedSchema"]["properties"]["answer"]["enum"] == ["red", "blue"]
+    return question
+
+
+@pytest.mark.parametrize(
+    ("said", "came"),
+    [
+        (
+            {"action": "accept", "content": {"answer": "blue"}},
+            {"outcome": "answered", "answer": "blue"},
+        ),
+        ({"action": "decline"}, {"outcome": "declined"}),
+        ({"action": "cancel"}, {"outcome": "declined"}),
+        ({"action": "accept", "content": {"answer": "green"}}, {"outcome": "nobody"}),
+        ({"action": "accept", "content": {"answer": "b" * 100_000}}, {"outcome": "nobody"}),
+    ],
+    ids=["accepts", "declines", "cancels", "does-not-fit", "says-too-much"],
+)
+async def test_the_clients_person_is_asked(
+    said: Message,
+    came: Message,
+    built_c: Client,
+    painter: Program,
+    agents: Agents,
+    mcp_server: Mcp,
+) -> None:
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server)
+        question = await asked(server)
+        await server.say({"id": question["id"], "result": said})
+        assert outcome(await server.answer(1)) == came
+
+
+async def test_the_question_is_in_the_result_for_a_client_without_a_handshake(
+    built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    meta = DIALOGUES["claude-code"]()[2]["params"]
+    params = {**PAINT["params"], **meta}
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        first = (await server.ask({**PAINT, "params": params}))["result"]
+        assert first["resultType"] == "input_required"
+        (name, question) = next(iter(first["inputRequests"].items()))
+        assert question["params"]["message"] == "painter: Which colour?"
+        said = {name: {"action": "accept", "content": {"answer": "blue"}}}
+        again = {**params, "requestState": first["requestState"], "inputResponses": said}
+        answer = await server.ask({**PAINT, "id": 2, "params": again})
+        assert outcome(answer) == {"outcome": "answered", "answer": "blue"}
+
+
+async def test_a_client_without_forms_asks_nobody(
+    built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server, "gemini")
+        assert outcome(await server.ask(PAINT)) == {"outcome": "nobody"}
+
+
+async def test_a_plugin_may_answer_first(
+    phone: Program, built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server)
+        question = await asked(server)
+        phone.path.with_name("answer.flag").touch()
+        assert outcome(await server.answer(1)) == {"outcome": "answered", "answer": "red"}
+        told = [one["params"]["requestId"] for one in server.notified if "cancel" in one["method"]]
+        assert told == [question["id"]]
+        # its person says something all the same, and the next call is as any other
+        said = {"action": "accept", "content": {"answer": "blue"}}
+        await server.say({"id": question["id"], "result": said})
+        assert outcome(await server.ask({**PAINT, "id": 2})) == {
+            "outcome": "answered",
+            "answer": "red",
+        }
+
+
+async def test_a_plugin_may_answer_where_the_client_has_no_forms(
+    phone: Program, built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    phone.path.with_name("answer.flag").touch()
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server, "gemini")
+        assert outcome(await server.ask(PAINT)) == {"outcome": "answered", "answer": "red"}
+
+
+async def test_a_client_that_gives_the_call_up_is_asked_no_more(
+    built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server)
+        await asked(server)
+        await server.say({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        await painter.hears("$/cancelRequest")
+        assert outcome_of_the_ask(painter) == "interrupted"
+
+
+def outcome_of_the_ask(painter: Program) -> str:
+    (answer,) = [one["result"] for one in painter.messages() if one.get("id") == "q1"]
+    found: str = answer["outcome"]
+    return found
