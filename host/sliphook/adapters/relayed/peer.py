@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import trio
@@ -23,9 +23,14 @@ from .messages import (
 )
 
 _MOST_WAITING: Final = 32
-"""Lines for a peer that does not read; `say` waits then."""
+"""Lines for a peer that does not read."""
 _MOST_PROGRESS: Final = 16
 """Of these; more progress is left out."""
+
+
+class _Line(NamedTuple):
+    line: bytes
+    sent: trio.Event
 
 
 class Peer:
@@ -33,14 +38,16 @@ class Peer:
 
     def __init__(self, socket: trio.socket.SocketType) -> None:
         self._socket = socket
-        self._put, self._get = trio.open_memory_channel[bytes](_MOST_WAITING)
+        self._put, self._get = trio.open_memory_channel[_Line](_MOST_WAITING)
         self._ids = count(1)
         self._asked: dict[int, trio.MemorySendChannel[PersonAnswer]] = {}
         self._over = False
 
     async def say(self, said: Said) -> None:
         """Send a line, behind those that wait."""
-        await self._put.send(_line(said))
+        line = _line(said)
+        await self._put.send(line)
+        await line.sent.wait()
 
     def progressed(self, said: Progressed) -> None:
         """Send how far it has come; left out if much waits. Never waits."""
@@ -58,7 +65,7 @@ class Peer:
         id = next(self._ids)
         self._asked[id], answered = trio.open_memory_channel[PersonAnswer](1)
         try:
-            await self.say(PersonQuestion(id, prompt, schema))
+            await self._put.send(_line(PersonQuestion(id, prompt, schema)))
             answer = await answered.receive()
         except (trio.EndOfChannel, trio.ClosedResourceError):
             raise HostError("the call is over") from None
@@ -104,10 +111,11 @@ class Peer:
     async def write(self, done: trio.CancelScope) -> None:
         """Send the lines, each as a whole; cancel the scope behind the last one."""
         with suppress(OSError):
-            async for line in self._get:
+            async for line, sent in self._get:
                 view = memoryview(line)
                 while view:
                     view = view[await self._socket.send(view) :]
+                sent.set()
         done.cancel()
 
     def close(self) -> None:
@@ -133,5 +141,5 @@ async def talking(socket: trio.socket.SocketType) -> AsyncGenerator[Peer]:
             peer.close()
 
 
-def _line(said: Said) -> bytes:
-    return msgspec.json.encode(said) + b"\n"
+def _line(said: Said) -> _Line:
+    return _Line(msgspec.json.encode(said) + b"\n", trio.Event())

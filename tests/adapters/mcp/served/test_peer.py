@@ -159,7 +159,8 @@ async def test_each_line_is_whole_for_a_server_that_reads_late() -> None:
             nursery.cancel_scope.cancel()
 
         async with talking(socket) as peer:
-            await peer.say(large)
+            nursery.start_soon(peer.say, large)
+            await wait_all_tasks_blocked()
             for _ in range(2):
                 async with trio.open_nursery() as asking:
                     asking.start_soon(peer.ask, "Which?", FORM)
