@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .plugin.spec import Override, PluginSpec, PluginStatus
     from .plugin.tools import CommandOffer, ToolOffer
     from .process.limits import Limits
-    from .session.host import ApprovalRequest, Approver, Asker, AskRequest
+    from .session.host import ApprovalRequest, Approver, Asker, AskRequest, CanAsk
     from .session.questions.form import Form, FormField
     from .session.reports import Progress
     from .session.results import Interruption, LlmGate, Prompt, ToolOutcome, Verdict
@@ -28,6 +28,7 @@ __all__ = [
     "AskRequest",
     "Asker",
     "BegunTool",
+    "CanAsk",
     "CommandOffer",
     "Context",
     "Form",
@@ -63,6 +64,7 @@ __getattr__ = lazy_names(
         "BegunTool": "session.tool_call",
         "AskRequest": "session.host",
         "Asker": "session.host",
+        "CanAsk": "session.host",
         "Verdict": "session.results",
         "CommandOffer": "plugin.tools",
         "Context": "dispatch.outcome",

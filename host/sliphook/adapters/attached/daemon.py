@@ -16,8 +16,8 @@ from sliphook.adapters.dialects.answer import HookAnswer, HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
+from sliphook.adapters.relayed.open_calls import OpenCalls
 from sliphook.adapters.relayed.peer import Peer, talking
-from sliphook.adapters.relayed.served import Served
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
@@ -125,19 +125,20 @@ class Daemon:
 
     async def _ask_person(self, request: AskRequest) -> object:
         """Ask the person of the client of our MCP server."""
-        served = self._served_in(request.session_id)
-        if served is None:
+        calls = self._open_calls(request.session_id)
+        if calls is None:
             raise HostError("the session is over")
-        return await served.ask(request)
+        return await calls.ask(request)
 
     def _can_ask(self, request: AskRequest) -> bool:
-        served = self._served_in(request.session_id)
-        return served is not None and served.asks(request) is not None
+        calls = self._open_calls(request.session_id)
+        return calls is not None and calls.can_ask(request)
 
-    def _served_in(self, session_id: str) -> Served | None:
-        """What serves our MCP servers of that session, by our id; None if it is over."""
+    def _open_calls(self, session_id: str) -> OpenCalls | None:
+        """The calls of our MCP servers in that session, by our id of it; None if it is over."""
         rooms = (session.room for session in self._sessions.values())
-        return next((room.served for room in rooms if room.session_id == session_id), None)
+        served = next((room.served for room in rooms if room.session_id == session_id), None)
+        return served.open_calls if served is not None else None
 
     def _is_wanted(self, name: str | None) -> bool:
         return self._settings.plugins is None or name in self._settings.plugins
@@ -150,7 +151,7 @@ class Daemon:
 
     def _progressed(self, progress: Progress) -> None:
         for session in self._sessions.values():
-            session.room.served.progressed(progress)
+            session.room.served.open_calls.progressed(progress)
 
     def _offers_changed(self) -> None:
         for session in self._sessions.values():
@@ -227,12 +228,15 @@ class Daemon:
         self, request: HookRequest, payload: HookPayload | None, socket: trio.socket.SocketType
     ) -> None:
         """One request of our MCP server."""
-        async with talking(socket) as peer:
-            try:
-                await self._serve_peer(request, payload, peer)
-            except Exception:
-                _log.exception("a request of the MCP server failed")
-                await peer.say(NotDone("the plugins could not be asked"))
+        try:
+            async with talking(socket) as peer:
+                try:
+                    await self._serve_peer(request, payload, peer)
+                except Exception:
+                    _log.exception("a request of the MCP server failed")
+                    await peer.say(NotDone("the plugins could not be asked"))
+        except Exception:  # one peer must not end the others' daemon
+            _log.exception("the talk with an MCP server failed")
 
     async def _serve_peer(
         self, request: HookRequest, payload: HookPayload | None, peer: Peer

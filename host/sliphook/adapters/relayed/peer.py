@@ -11,6 +11,7 @@ import msgspec
 import trio
 
 from sliphook import HostError
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .messages import (
     ANSWER,
@@ -30,7 +31,7 @@ _MOST_PROGRESS: Final = 16
 
 class _Line(NamedTuple):
     line: bytes
-    sent: trio.Event
+    sent: trio.Event | None = None
 
 
 class Peer:
@@ -45,14 +46,14 @@ class Peer:
 
     async def say(self, said: Said) -> None:
         """Send a line, behind those that wait."""
-        line = _line(said)
-        await self._put.send(line)
-        await line.sent.wait()
+        sent = trio.Event()
+        await self._put.send(_line(said, sent))
+        await sent.wait()
 
-    def progressed(self, said: Progressed) -> None:
+    def progressed(self, fraction: float | None, message: str | None) -> None:
         """Send how far it has come; left out if much waits. Never waits."""
         if self._put.statistics().current_buffer_used < _MOST_PROGRESS:
-            self._put.send_nowait(_line(said))
+            self._put.send_nowait(_line(Progressed(fraction, message)))
 
     async def ask(self, prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
         """Have the client's person asked; None if they decline.
@@ -79,7 +80,7 @@ class Peer:
         return answer.content
 
     def _withdraw(self, id: int) -> None:
-        """The question is over; a peer that reads nothing shows none."""
+        """The question is over. A peer that reads nothing is not told; the call's end tells it."""
         if not self._over:
             with suppress(trio.WouldBlock):
                 self._put.send_nowait(_line(QuestionOver(id)))
@@ -101,7 +102,7 @@ class Peer:
         gone.cancel()
 
     def _take(self, line: bytes) -> None:
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # what is no answer is dropped
+        with suppress(*DECODE_ERRORS):  # what is no answer is dropped
             answer = ANSWER.decode(line)
             asked = self._asked.get(answer.id)
             if asked is not None and not self._over:
@@ -115,7 +116,8 @@ class Peer:
                 view = memoryview(line)
                 while view:
                     view = view[await self._socket.send(view) :]
-                sent.set()
+                if sent is not None:
+                    sent.set()
         done.cancel()
 
     def close(self) -> None:
@@ -141,5 +143,5 @@ async def talking(socket: trio.socket.SocketType) -> AsyncGenerator[Peer]:
             peer.close()
 
 
-def _line(said: Said) -> _Line:
-    return _Line(msgspec.json.encode(said) + b"\n", trio.Event())
+def _line(said: Said, sent: trio.Event | None = None) -> _Line:
+    return _Line(msgspec.json.encode(said) + b"\n", sent)

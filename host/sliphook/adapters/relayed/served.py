@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import trio
 
-from sliphook import AskRequest, HostError, PluginHost, Progress, Session, ToolOutcome, Turn
+from sliphook import HostError, PluginHost, Session, ToolOutcome, Turn
 from sliphook.adapters.dialects.told import Happening, OfTool, ToolAsked
 from sliphook.adapters.dialects.toolnames import ToolNames
 
-from . import questions
 from .messages import (
     EVENT,
     Asked,
     CallTool,
     NotDone,
     Offers,
-    Progressed,
     Ran,
     RunCommand,
     called,
 )
+from .open_calls import OpenCalls
 from .peer import Peer
 
 _log = logging.getLogger(__name__)
@@ -72,13 +71,6 @@ class ServedPlace(Protocol):
         ...
 
 
-class _OpenCall(NamedTuple):
-    """A call that runs, and whether its client has forms for its person."""
-
-    peer: Peer
-    asks: bool
-
-
 class Served:
     """Answers our MCP servers of one session.
 
@@ -87,6 +79,9 @@ class Served:
         tools: the agent's names of tools.
         calls: the calls of which hooks tell.
         place: the session.
+
+    Attributes:
+        open_calls: those that clients wait for.
     """
 
     def __init__(
@@ -99,7 +94,7 @@ class Served:
         self._place = place
         self._changed = trio.Event()
         self._over = False
-        self._running: dict[str, _OpenCall] = {}
+        self.open_calls = OpenCalls()
 
     def name_of(self, told: OfTool) -> str | None:
         """The name of a plugin's tool that the agent calls at our server; None: another tool."""
@@ -117,31 +112,6 @@ class Served:
         """There may be other tools or commands."""
         self._changed.set()
         self._changed = trio.Event()
-
-    def progressed(self, progress: Progress) -> None:
-        """A call has come further."""
-        call = self._running.get(progress.call_id or "")
-        if call is not None:
-            call.peer.progressed(Progressed(progress.fraction, progress.message))
-
-    def asks(self, request: AskRequest) -> Peer | None:
-        """Whose person a plugin's question is put to; None if no one can be asked.
-
-        The client's of the call that it is about, or else that of any that is open.
-        """
-        calls = [one for id, one in self._running.items() if request.call_id in (id, None)]
-        return next((one.peer for one in calls if one.asks), None)
-
-    async def ask(self, request: AskRequest) -> object:
-        """Put a plugin's question to the client's person.
-
-        Raises:
-            HostError: no one can be asked.
-        """
-        peer = self.asks(request)
-        if peer is None:
-            raise HostError("the call is over")
-        return questions.answer_to(request, await peer.ask(*questions.asked(request)))
 
     async def take(self, asked: Asked, peer: Peer) -> None:
         """Answer one request; cancelled when the peer is gone."""
@@ -168,13 +138,6 @@ class Served:
         return Offers(tuple(tools), tuple(self._host.commands()))
 
     async def _call(self, asked: CallTool, peer: Peer) -> None:
-        call_id = ""
-
-        def begins(id: str) -> None:
-            nonlocal call_id
-            call_id = id
-            self._running[id] = _OpenCall(peer, asked.asks)
-
         told = ToolAsked(
             event=EVENT,
             session_id=asked.session_id,
@@ -184,14 +147,13 @@ class Served:
             arguments=asked.arguments,
             model_call_id=asked.model_call_id,
         )
-        try:
-            session = await self._place.session_of(told)
-            if self._place.stopping is not None:
-                raise HostError(self._place.stopping)
-            outcome = await self._calls.serve(told, self._place.turn_of, begins)
-        finally:
-            self._running.pop(call_id, None)
-            peer.end_questions()
+        session = await self._place.session_of(told)
+        if self._place.stopping is not None:
+            raise HostError(self._place.stopping)
+        person = peer.ask if asked.asks else None
+        with self.open_calls.open(peer.progressed, person) as call:
+            outcome = await self._calls.serve(told, self._place.turn_of, call.begins)
+        peer.end_questions()
         await peer.say(called(outcome, *(one.labelled() for one in session.take_injected())))
 
     async def _run(self, asked: RunCommand, peer: Peer) -> None:

@@ -88,6 +88,14 @@ class Server:
                 return message
             self.notified.append(message)
 
+    async def result(self) -> dict[str, Any]:
+        """The answer to any request."""
+        while True:
+            message = await self.hear()
+            if "method" not in message:
+                return message
+            self.notified.append(message)
+
     async def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request; its answer."""
         await self.say(message)

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
     ElicitRequestParams,
     ElicitResult,
     InputRequiredResult,
@@ -24,7 +26,7 @@ from trio.testing import MockClock
 from sliphook import PluginSpec
 from sliphook.adapters.mcp.serve import asking
 from sliphook.adapters.mcp.serve.alone import Alone
-from sliphook.adapters.mcp.serve.backend import Backend
+from sliphook.adapters.mcp.serve.backend import Backend, Person, Report, untold
 from sliphook.adapters.mcp.serve.server import KnownClient, ToolServer
 from sliphook.testing import HANGS, FakePlugin, run
 from sliphook_sdk.protocol import Part, ToolResult
@@ -214,6 +216,24 @@ async def test_an_answer_is_never_that_to_the_next_question(autojump_clock: Mock
         assert "Delete everything?" in second.input_requests["question"].params.message  # type: ignore[index,union-attr]
         done = await ask("deploy", {}, request_state=second.request_state, **again)
         assert json.loads(done.content[0].text)["outcome"] == "answered"
+
+
+async def test_a_question_for_which_no_client_comes_back_is_forgotten(
+    autojump_clock: MockClock,
+) -> None:
+    """Also if its call has ended meanwhile."""
+
+    async def work(person: Person, report: Report) -> CallToolResult:
+        with trio.move_on_after(1):
+            await person("Which?", {})
+        return CallToolResult(content=[])
+
+    async with trio.open_nursery() as nursery:
+        by_result = asking.ByResult(nursery)
+        for _ in range(3):
+            await by_result.call(CallToolRequestParams(name="x"), work, untold)
+            await trio.sleep(asking.PARKED_S + 1)
+        assert len(by_result._parked) == 1  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_question_that_nobody_answers_is_over(

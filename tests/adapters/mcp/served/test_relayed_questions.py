@@ -9,7 +9,7 @@ import pytest
 
 from sliphook.adapters.attached.build import Client
 from tests.adapters.attached.conftest import Install
-from tests.programs import Program
+from tests.programs import Program, until
 
 from .clients import DIALOGUES, Message
 from .conftest import Mcp, Server
@@ -50,6 +50,28 @@ def heard(message):
         request("a1", "host/answer", choice="red", **ids)
 """,
 }
+ASKING_GUARD: dict[str, Any] = {
+    "name": "asking",
+    "tools": ["paint"],
+    "subscriptions": [{"event": "pre_tool_call"}],
+    "uses": ["ask"],
+    "before": """
+calls = []
+
+def heard(message):
+    if message.get("id") == "q1":
+        reply(calls.pop(), {})
+""",
+    "on": """
+if method == "hook/pre_tool_call":
+    calls.append(id)
+    names = ("session_id", "call_id") if params["arguments"]["id"] else ("session_id",)
+    request("q1", "host/ask", prompt="Which colour?", **{name: params[name] for name in names})
+    return NOTHING
+if method == "tool/call":
+    return {"content": "painted"}
+""",
+}
 PAINT: Message = {"id": 1, "method": "tools/call", "params": {"name": "paint", "arguments": {}}}
 
 
@@ -61,6 +83,21 @@ def phone(install: Install) -> Program:
 @pytest.fixture
 def painter(install: Install) -> Program:
     return install(**PAINTER)
+
+
+@pytest.fixture
+def carver(install: Install) -> Program:
+    return install(**{**PAINTER, "name": "carver", "tools": ["carve"]})
+
+
+@pytest.fixture
+def watcher(install: Install) -> Program:
+    return install(name="watcher", subscriptions=[{"event": "user_input_required"}])
+
+
+@pytest.fixture
+def asking_guard(install: Install) -> Program:
+    return install(**ASKING_GUARD)
 
 
 def outcome(answer: Message) -> dict[str, Any]:
@@ -89,11 +126,12 @@ async def asked(server: Server) -> Message:
         ({"action": "cancel"}, {"outcome": "declined"}),
         ({"action": "accept", "content": {"answer": "green"}}, {"outcome": "nobody"}),
         ({"action": "accept", "content": {"answer": "b" * 100_000}}, {"outcome": "nobody"}),
+        ([], {"outcome": "nobody"}),
     ],
-    ids=["accepts", "declines", "cancels", "does-not-fit", "says-too-much"],
+    ids=["accepts", "declines", "cancels", "does-not-fit", "says-too-much", "is-no-answer"],
 )
 async def test_the_clients_person_is_asked(
-    said: Message,
+    said: Any,
     came: Message,
     built_c: Client,
     painter: Program,
@@ -123,6 +161,65 @@ async def test_the_question_is_in_the_result_for_a_client_without_a_handshake(
         again = {**params, "requestState": first["requestState"], "inputResponses": said}
         answer = await server.ask({**PAINT, "id": 2, "params": again})
         assert outcome(answer) == {"outcome": "answered", "answer": "blue"}
+
+
+async def test_two_calls_of_such_a_client_ask_one_after_the_other(
+    built_c: Client, painter: Program, carver: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    meta = DIALOGUES["claude-code"]()[2]["params"]
+    calls = {
+        id: {"name": name, "arguments": {}, **meta} for id, name in ((1, "paint"), (2, "carve"))
+    }
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        for id, call in calls.items():
+            await server.say({**PAINT, "id": id, "params": call})
+        for again in (3, 4):
+            asked = await server.result()
+            result = asked["result"]
+            (name,) = result["inputRequests"]
+            said = {name: {"action": "accept", "content": {"answer": "blue"}}}
+            more = {"requestState": result["requestState"], "inputResponses": said}
+            params = {**calls[asked["id"]], **more}
+            answer = await server.ask({**PAINT, "id": again, "params": params})
+            assert outcome(answer) == {"outcome": "answered", "answer": "blue"}
+
+
+async def test_what_the_agent_tells_of_the_question_is_no_second_one(
+    watcher: Program, built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+) -> None:
+    """Claude Code's own hooks of an elicitation."""
+    agent = opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server)
+        question = await asked(server)
+        for name in ("sliphook", "another"):
+            agent.hook("Elicitation", mcp_server_name=name, message="Which?", mode="form")
+            agent.hook("ElicitationResult", mcp_server_name=name, action="accept", content={})
+        said = {"action": "accept", "content": {"answer": "blue"}}
+        await server.say({"id": question["id"], "result": said})
+        assert outcome(await server.answer(1)) == {"outcome": "answered", "answer": "blue"}
+        await until(lambda: len(watcher.params("event/user_input_required")) == 2)
+    told = [one["prompt"] for one in watcher.params("event/user_input_required")]
+    assert told == ["Which colour?", "another: Which?"]
+
+
+async def test_a_guard_asks_before_the_call_runs(
+    asking_guard: Program, built_c: Client, agents: Agents, mcp_server: Mcp
+) -> None:
+    """No hook has told of the call; with its id or without."""
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server)
+        for id, sends_id in ((1, True), (2, False)):
+            call = {**PAINT["params"], "arguments": {"id": sends_id}}
+            await server.say({"id": id, "method": "tools/call", "params": call})
+            question = await server.told("elicitation/create")
+            said = {"action": "accept", "content": {"answer": "blue"}}
+            await server.say({"id": question["id"], "result": said})
+            assert texts(await server.answer(id)) == ["painted"]
+    results = [one["result"]["answer"] for one in asking_guard.messages() if one.get("id") == "q1"]
+    assert results == ["blue", "blue"]
 
 
 async def test_a_client_without_forms_asks_nobody(

@@ -10,17 +10,16 @@ import trio
 
 from sliphook import (
     ApprovalRequest,
-    AskRequest,
     HostError,
     PluginHost,
     PluginSpec,
-    Progress,
     Session,
     Turn,
 )
 from sliphook.adapters.attached.held import Held, hold
 from sliphook.adapters.relayed.messages import Called, Offers, called
-from sliphook.adapters.relayed.questions import allows, answer_to, approval, asked
+from sliphook.adapters.relayed.open_calls import OpenCalls
+from sliphook.adapters.relayed.questions import allows, approval
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .backend import AskedFor, Person, Report
@@ -49,7 +48,7 @@ class Alone:
         self._start_is_told = False
         self._open_calls = 0
         self._opening = trio.Lock()
-        self._running: dict[str, tuple[Report, Person | None]] = {}
+        self._calls = OpenCalls()
 
     async def begin(
         self,
@@ -70,9 +69,9 @@ class Alone:
         host = PluginHost(
             specs,
             approver=self._approve if asks else None,
-            asker=self._ask if asks else None,
-            can_ask=lambda request: self._person_of(request) is not None,
-            on_progress=self._progressed,
+            asker=self._calls.ask,
+            can_ask=self._calls.can_ask,
+            on_progress=self._calls.progressed,
             on_offers=changed,
             timeout_cap_s=timeout_cap_s,
             open_wait_s=INITIALIZE_TIMEOUT_S if any(one.recorded is None for one in specs) else 0,
@@ -110,14 +109,12 @@ class Alone:
         self._open_calls += 1
         try:
             turn = await self._entered(session)
-            begun = await turn.begin_tool(
-                request.name, request.arguments, model_call_id=request.model_call_id, own=False
-            )
-            self._running[begun.call_id] = report, person
-            try:
+            with self._calls.open(report, person) as call:
+                begun = await turn.begin_tool(
+                    request.name, request.arguments, model_call_id=request.model_call_id, own=False
+                )
+                call.begins(begun.call_id)
                 outcome = begun.outcome if begun.outcome is not None else await begun.run()
-            finally:
-                del self._running[begun.call_id]
         finally:
             self._open_calls -= 1
             with trio.CancelScope(shield=True):
@@ -156,21 +153,3 @@ class Alone:
         if person is None:
             raise HostError("the client asks nobody")
         return allows(await person(*approval(request)))
-
-    async def _ask(self, request: AskRequest) -> object:
-        person = self._person_of(request)
-        if person is None:
-            raise HostError("no call of the client is open")
-        return answer_to(request, await person(*asked(request)))
-
-    def _person_of(self, request: AskRequest) -> Person | None:
-        """Of the call that is meant, or else of any that is open."""
-        found = self._running.get(request.call_id or "")
-        if found is None:
-            found = next(iter(self._running.values()), None)
-        return found[1] if found is not None else None
-
-    def _progressed(self, progress: Progress) -> None:
-        found = self._running.get(progress.call_id or "")
-        if found is not None:
-            found[0](progress.fraction, progress.message)

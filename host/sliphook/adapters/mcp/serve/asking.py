@@ -174,12 +174,13 @@ class ByResult:
         return self._park(running, news)
 
     def _park(self, running: _Running, question: _Question) -> InputRequiredResult:
-        parked = self._parked.items()
-        for left in [state for state, (one, _) in parked if one.scope.cancel_called]:
+        now_s = trio.current_time()
+        # also of calls that ended otherwise: their scope is never cancelled
+        for left in [key for key, (one, _) in self._parked.items() if one.scope.deadline <= now_s]:
             del self._parked[left]
         state = new_id()
         self._parked[state] = running, question
-        running.scope.deadline = trio.current_time() + PARKED_S
+        running.scope.deadline = now_s + PARKED_S
         form = ElicitRequestFormParams(message=question.prompt, requested_schema=question.schema)
         return InputRequiredResult(
             input_requests={_QUESTION: ElicitRequest(params=form)}, request_state=state

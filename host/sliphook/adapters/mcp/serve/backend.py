@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import msgspec
 
 from sliphook.adapters.relayed.messages import Called, Offers
+from sliphook.adapters.relayed.open_calls import Person, Report
 
-Person = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Asks the client's person a question with a form: a prompt and the flat schema of an object.
-
-Returns what fits the schema, or None if they decline. Raises `HostError` if no one can be asked.
-"""
-Report = Callable[[float | None, str | None], None]
-"""Takes how far a call has come: 0 to 1, or None, and what is being done. Never waits."""
+__all__ = ["AskedFor", "Backend", "Person", "Report", "untold"]
 
 
 def untold(fraction: float | None, message: str | None) -> None:

@@ -15,6 +15,7 @@ from sliphook.adapters.relayed.messages import (
     Said,
     answer_line,
 )
+from sliphook.quoting import quote
 
 from .backend import Person, Report
 from .finding import DaemonReply
@@ -86,7 +87,7 @@ class Dialogue:
             content = await self._person(question.prompt, question.schema)
             return answer_line(PersonAnswer(question.id, content))
         except HostError as error:
-            failed = str(error)
+            failed = quote(str(error))
         except Exception:
             # the SDK's own errors, half a character in the answer
             _log.exception("the client's answer cannot be used")

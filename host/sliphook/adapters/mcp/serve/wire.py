@@ -272,4 +272,8 @@ def _message(fields: dict[str, Any], has_id: bool) -> JSONRPCMessage | None:
             return JSONRPCResponse(jsonrpc=two, id=fields["id"], result=fields["result"])
         return JSONRPCError(jsonrpc=two, id=fields["id"], error=fields["error"])
     except (KeyError, ValueError):
-        return None
+        if not has_id or isinstance(method, str) or not fields.keys() & {"result", "error"}:
+            return None
+        # an answer to us: an error of its id would be one to the client's own request
+        error = ErrorData(code=INVALID_REQUEST, message="the answer cannot be read")
+        return JSONRPCError(jsonrpc=two, id=fields["id"], error=error)
