@@ -13,7 +13,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from sliphook import HostError
-from sliphook.adapters.mcp.serve.backend import Person
+from sliphook.adapters.mcp.serve.backend import Person, untold
 from sliphook.adapters.mcp.serve.dialogue import Dialogue
 from sliphook.adapters.mcp.serve.finding import DaemonReply
 from sliphook.adapters.relayed.messages import (
@@ -180,7 +180,7 @@ async def asked_by_daemon(person: Person | None) -> AsyncGenerator[tuple[Peer, l
     came: list[Any] = []
 
     async def run(daemon: DaemonReply) -> None:
-        came.append(await Dialogue(daemon, lambda *_: None, person).run())
+        came.append(await Dialogue(daemon, untold, person).run())
 
     async with (
         connected() as (socket, other),
@@ -258,7 +258,7 @@ async def test_a_daemon_that_dies_while_it_asks_is_a_plain_error() -> None:
         question = msgspec.json.encode(PersonQuestion(1, "?", FORM))
         await trio.SocketStream(socket).send_all(question + b"\nno JSON\n")
         with pytest.raises(OSError, match="JSON"):
-            await Dialogue(DaemonReply(other.stream), lambda *_: None, person).run()
+            await Dialogue(DaemonReply(other.stream), untold, person).run()
 
 
 async def test_a_question_is_over_that_was_never_asked() -> None:
@@ -266,5 +266,5 @@ async def test_a_question_is_over_that_was_never_asked() -> None:
         lines = [QuestionOver(3), Called(content="done")]
         stream = trio.SocketStream(socket)
         await stream.send_all(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
-        said = await Dialogue(DaemonReply(other.stream), lambda *_: None, None).run()
+        said = await Dialogue(DaemonReply(other.stream), untold, None).run()
     assert said == Called(content="done")

@@ -167,7 +167,7 @@ async def test_two_calls_of_such_a_client_ask_one_after_the_other(
     built_c: Client, painter: Program, carver: Program, agents: Agents, mcp_server: Mcp
 ) -> None:
     meta = DIALOGUES["claude-code"]()[2]["params"]
-    calls = {
+    calls: dict[int, Message] = {
         id: {"name": name, "arguments": {}, **meta} for id, name in ((1, "paint"), (2, "carve"))
     }
     opened(agents, built_c)
