@@ -341,6 +341,34 @@ async def test_readers_of_many_plugins_share_the_time_of_a_pass(
     assert [len(owner.at) for owner in owners] == [3] * 12
 
 
+async def test_looks_at_what_many_plugins_have_written_share_their_time(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Many calls may expire at once; the small reply of one that floods not is in time all the same."""
+    pace = Pace()
+    floods, quiet = [Owner(asked=True) for _ in range(12)], Owner(asked=True)
+    async with AsyncExitStack() as stack:
+        pipes = [
+            await stack.enter_async_context(reading(one, task=False, pace=pace))
+            for one in (*floods, quiet)
+        ]
+        pace._looks_since_s = inf  # pyright: ignore[reportPrivateUsage]
+        for owner, into in zip(floods, pipes, strict=False):
+            owner.at = Slow()
+            os.write(into, LINE * 300)
+        os.write(pipes[-1], LINE)
+        for owner in (*floods, quiet):
+            owner.reader.read_now()
+        assert sum(len(owner.at) for owner in floods) == 1
+        assert len(quiet.at) == 1
+        for owner in floods:
+            owner.reader.read_now()
+        assert sum(len(owner.at) for owner in floods) == 1
+        pace._looks_since_s = 0.0  # pyright: ignore[reportPrivateUsage]
+        floods[-1].reader.read_now()
+        assert len(floods[-1].at) == 1
+
+
 async def test_a_plugin_that_ends_while_it_waits_for_its_turn_is_read_to_its_end(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -367,19 +395,19 @@ async def test_a_look_at_the_pipe_leaves_what_takes_long_to_the_task_also_in_a_l
 ) -> None:
     """Many calls may expire in one pass, each with a look."""
     monkeypatch.setattr("sliphook.transport.pace.READING_S", 0.0)
-    monkeypatch.setattr("sliphook.transport.reader.LOOK_S", 0.0)
+    monkeypatch.setattr("sliphook.transport.pace.LOOKING_S", 0.0)
     owner = Owner(asked=True)
     async with reading(owner) as into:
         await trio.testing.wait_all_tasks_blocked()
         call = Call("hook/x", 5.0, lambda _: None)
         call.settle("cancelled", "its reply has come")
         await owner.reader.read_for(call)
-        os.write(into, LINE * 50)
+        os.write(into, LINE * 200)
         for _ in range(10):
             owner.reader.read_now()
         assert owner.at == []
         await trio.testing.wait_all_tasks_blocked()
-        assert len(owner.at) == 50
+        assert len(owner.at) == 200
 
 
 # -- who reads after a caller (see `reader_roles`): the clock stands still, so no timer helps

@@ -46,7 +46,7 @@ from .silence_watch import SilenceWatch
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
 REPLY_BYTES = 4 * 1024  # of a usual reply; fifty plugins may send theirs in one pass
 MESSAGES_PER_PASS = 100  # then other tasks have their turn
-LOOK_S = 0.005  # a look at what has come may take as long as all readers in a pass
+SMALL_LOOK_S = 0.0002  # for a small piece, though the time for looks is used up: fifty may look
 LAST_READS = 17  # of a dead process's pipe: 1 MiB unless root wrote it; a child may go on for ever
 LULL_S = 0.005  # and up to twice as long, if nothing ends it before
 
@@ -82,7 +82,6 @@ class PipeReader:
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False
         self._left_some = False  # of what was read: the task has to handle it
-        self._look_again_at = 0.0
         self.cut_short: str | None = None
 
     def brought_one(self) -> bool:
@@ -161,17 +160,9 @@ class PipeReader:
         What takes too long is left to the reader's task, as many calls may look in one pass.
         Nothing read may be forgotten: the pipe does not become readable for it again.
         """
-        began = perf_counter()
-        if began < self._look_again_at:
-            return
-        until = began + LOOK_S
-        self._handle_at_once(until)
+        self._handle_at_once()
         if self._role != "closed" and not self._left_some:
-            self._read()
-            self._handle_at_once(until)
-        ended = perf_counter()
-        # at most half of the time is for looking
-        self._look_again_at = ended + (ended - began)
+            self._handle_at_once(self._read())
 
     async def read_rest(self) -> None:
         """Handle what a dead process left in the pipe, without waiting for more."""
@@ -240,11 +231,11 @@ class PipeReader:
                 self._waiter = None
         return True
 
-    def _read(self) -> bool:
-        """Read one piece; False if there was none."""
+    def _read(self) -> int:
+        """Read one piece; its bytes, 0 if there was none."""
         if data := self._pull():
             self._feed(data)
-        return bool(data)
+        return len(data)
 
     def _read_and_handle(self) -> None:
         """Read one piece and handle it, if there is time; the usual piece is one message."""
@@ -300,10 +291,17 @@ class PipeReader:
             await self._pace.reader_turn()
             self._handle_some()
 
-    def _handle_at_once(self, until: float) -> None:
+    def _handle_at_once(self, piece_bytes: int = READ_BYTES) -> None:
         """Handle what was read; what takes longer is left to the reader's task."""
-        while self._left_some and perf_counter() < until:
+        began = now = perf_counter()
+        until = self._pace.look_until(began)
+        # a small reply does not wait behind what others write
+        if piece_bytes <= REPLY_BYTES:
+            until = max(until, began + SMALL_LOOK_S)
+        while self._left_some and now < until:
             self._handle_some()
+            now = perf_counter()
+        self._pace.looking_s -= now - began
         if self._left_some:
             self._move("reply due")
             self.nudge()
@@ -345,6 +343,6 @@ class PipeReader:
 
     def _silent(self, why: str) -> None:  # the agent may have held the loop meanwhile
         if self._left_some or self._read() or self._role == "ended":
-            self._handle_at_once(perf_counter() + LOOK_S)
+            self._handle_at_once()
         else:
             self._owner.unreadable(FramingError(why, self._frames.unfinished))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from tests.torture.case import Case, Workshop, nothing, on_hook, python
+from tests.torture.case import PATIENT_S, Case, Workshop, nothing, on_hook, python
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 _MANY = """
@@ -100,12 +100,15 @@ _PATTERNS = (
 
 
 def _many(
-    count: int, text: str, meanwhile: Callable[[Workshop], Awaitable[None]]
+    count: int,
+    text: str,
+    meanwhile: Callable[[Workshop], Awaitable[None]],
+    timeout_s: float = PATIENT_S,
 ) -> Callable[[Workshop], Awaitable[str]]:
     """So many that do the same, while the healthy one is asked before and after."""
 
     async def scene(shop: Workshop) -> str:
-        makes = [python(text, name=f"bad{number}") for number in range(count)]
+        makes = [python(text, name=f"bad{number}", timeout_s=timeout_s) for number in range(count)]
         programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
         stage = Stage(shop)
         async with stage.open_host(programs) as host, host.session() as stage.session:
@@ -118,15 +121,17 @@ def _many(
     return scene
 
 
-def _flood(write: str) -> str:
-    """Writes without end for a second."""
+def _flood(write: str, *, owes: bool = False) -> str:
+    """Writes without end for a second and a half; `owes`: before it answers its second hook."""
     return f"""
     greet()
     reply(hook(), {{}})
-    until = time.monotonic() + 1.0
+    owed = hook() if {owes} else None
+    until = time.monotonic() + 1.5
     noise = (b"x" * 900 + b"\\x07\\n") * 70
     log = dump(method="host/log", params={{"level": "info", "message": "m", "fields": {{"k": "v"}}}})
     while time.monotonic() < until: {write}
+    if owed: reply(owed, {{}})
     serve()
     """
 
@@ -178,6 +183,13 @@ CASES = (
         "they share the time of a pass of the loop",
         nothing,
         scene=_many(20, _flood('raw((log + b"\\n") * 600)'), _a_second),
+    ),
+    Case(
+        "heavy",
+        "twenty that flood stdout while their hooks expire",
+        "what can be read before that is looked for within the time of a pass",
+        nothing,
+        scene=_many(20, _flood('raw((log + b"\\n") * 600)', owes=True), _a_second, timeout_s=0.5),
     ),
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(
