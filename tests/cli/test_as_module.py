@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import WAIT_S
+
 
 @pytest.mark.parametrize("flags", [[], ["-P"]])
 def test_modules_of_the_current_folder_are_not_imported(flags: list[str], tmp_path: Path) -> None:
@@ -17,7 +19,7 @@ def test_modules_of_the_current_folder_are_not_imported(flags: list[str], tmp_pa
         [sys.executable, *flags, "-m", "sliphook", "run", "hello"],
         cwd=tmp_path,
         capture_output=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
     )
     assert done.stderr.decode() == ""

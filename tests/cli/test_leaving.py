@@ -21,6 +21,17 @@ async def main(command):
 
 sys.exit(running.run_trio(main))
 """
+SLOW_END = """
+import time
+from sliphook.cli import running
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+
+slow = Slow()
+running._leave_within(0.5)
+"""
 NO_THREADS = """
 import sys, threading
 from sliphook.cli.main import main
@@ -46,6 +57,11 @@ def test_a_second_signal_ends_it_whatever_holds_it() -> None:
         _, told = process.communicate(timeout=3 * WAIT_S)
     assert process.returncode == 130
     assert told == "sliphook: something did not end; left without it\n"
+
+
+def test_an_end_of_python_that_takes_its_time_is_no_death() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOW_END], timeout=3 * WAIT_S, check=False)
+    assert done.returncode == 0
 
 
 def test_without_room_for_a_thread_it_is_one_line() -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.adapters.attached.fake_agent import daemons, wait_for
 from tests.adapters.dialects.recorded import payload
@@ -178,6 +178,45 @@ def served(world: World) -> None:
     world.check_pairs()
 
 
+_ASKING_TOOL: Final[dict[str, Any]] = {
+    "tools": ["paint"],
+    "uses": ["ask"],
+    "before": """
+calls = []
+
+def heard(message):
+    if message.get("id") == "q1":
+        reply(calls.pop(), {"content": "outcome: " + message["result"]["outcome"]})
+""",
+    "on": """
+if method == "tool/call":
+    calls.append(id)
+    names = ("session_id", "turn_id", "call_id")
+    schema = {"type": "string", "enum": ["red", "blue"]}
+    request("q1", "host/ask", prompt="Which colour?", schema=schema, **{n: params[n] for n in names})
+    return NOTHING
+""",
+}
+
+
+def asked(world: World) -> None:
+    """What a plugin's tool asks, in an agent without a person: the agent answers for it."""
+    plugin = Workshop(world.home).program("painter", **_ASKING_TOOL)
+    world.sliphook("install", str(plugin.path), "--yes", "--grant", "ask")
+    world.sliphook("attach", world.client.name, "--mcp", "--yes")
+    world.environment["MCP_STARTUP_WAIT_MS"] = "100000"  # Claude Code
+    wait = world.client.call("sleep 9; echo waited")
+    assert world.run(wait, wait, f"TOOL {world.client.served}paint {{}}") == 0, world.out[-600:]
+    world.awaits_end()
+    print([one["result"] for one in plugin.messages() if one.get("id") == "q1"])
+    print(
+        [(one["kind"], one["prompt"], one["asked_by"]) for one in world.told("user_input_required")]
+    )
+    print(world.guard.names())
+    assert "outcome: " in world.asked
+    world.check_pairs()
+
+
 def interrupt(world: World) -> None:
     """The person stops the agent over a call, then goes on with a second turn, then leaves."""
     with world.on_screen() as screen:
@@ -303,6 +342,7 @@ ALL: Final[dict[str, tuple[Callable[[World], None], tuple[str, ...]]]] = {
     "mcp": (mcp, ("claude-code",)),
     "their-hooks": (their_hooks, ("claude-code",)),
     "served": (served, _EACH),
+    "asked": (asked, _EACH),
     "redacted": (redacted, ("claude-code", "codex")),
     "policy": (policy, _EACH),
 }

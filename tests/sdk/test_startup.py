@@ -1,10 +1,10 @@
-"""A plugin answers its manifest within three times the start of Python with msgspec."""
+"""A plugin answers its manifest with three times the work of Python's start with msgspec."""
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.sdk.driver import Child, python
@@ -14,19 +14,24 @@ TIMES = 3
 ROUNDS = 9
 
 
+def children_s() -> float:
+    """The processor's time of children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def handshake_s(folder: Path) -> float:
-    began = time.perf_counter()
+    before = children_s()
     child = Child(python(EXAMPLE), folder)
     child.initialize()
-    took = time.perf_counter() - began
     child.kill()
-    return took
+    return children_s() - before
 
 
 def msgspec_s() -> float:
-    began = time.perf_counter()
+    before = children_s()
     subprocess.run([sys.executable, "-c", "import msgspec"], check=True, timeout=120)
-    return time.perf_counter() - began
+    return children_s() - before
 
 
 def test_import_and_handshake(tmp_path: Path) -> None:

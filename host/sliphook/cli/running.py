@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -79,6 +80,8 @@ def _leave_within(seconds: float) -> None:
 
     signal.signal(signal.SIGALRM, leave)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Python ends its handlers before itself: the alarm would then kill it, with another exit code
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
 def before_plugins() -> None:

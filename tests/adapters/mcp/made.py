@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from sliphook import PluginSpec
 from sliphook.adapters.mcp.kept_tools import keep
 from sliphook.adapters.mcp.names import Fitted
 from sliphook.files import paths
 from sliphook.registry.made import Made
+from tests.programs import WAIT_S
 
 SERVERS = Path(__file__).parent / "servers"
 RAW = [sys.executable, "-S", str(SERVERS / "raw.py")]
@@ -51,3 +54,9 @@ def hurried(spec: PluginSpec, *, list_s: float, connect_s: float) -> PluginSpec:
     words = spec.made.arguments[3:]
     arguments = ("-I", "-c", _HURRIED.format(list_s, connect_s), *words)
     return replace(spec, made=replace(spec.made, arguments=arguments))
+
+
+def patient(spec: PluginSpec, monkeypatch: pytest.MonkeyPatch) -> PluginSpec:
+    """The same on a machine on which a first start takes a minute; for `open_wait_s=WAIT_S`."""
+    monkeypatch.setattr("sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", WAIT_S)
+    return hurried(spec, list_s=WAIT_S - 10, connect_s=WAIT_S - 10)

@@ -14,7 +14,7 @@ from sliphook import PluginHost, ToolOutcome
 from sliphook.check import check_plugin
 from tests.programs import WAIT_S, until
 
-from .made import RAW, hurried, server
+from .made import RAW, hurried, patient, server
 
 
 async def called(way: str, cwd: Path, **options: Any) -> ToolOutcome:
@@ -90,11 +90,13 @@ async def test_an_empty_cursor_is_the_end_of_the_list(tmp_path: Path) -> None:
         ("leaves", "it ended with status 9"),
     ],
 )
-async def test_why_the_tools_cannot_be_had_is_told(way: str, why: str, tmp_path: Path) -> None:
+async def test_why_the_tools_cannot_be_had_is_told(
+    way: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problems: list[str] = []
-    spec = server("raw", [*RAW, way])
+    spec = patient(server("raw", [*RAW, way]), monkeypatch)
     with trio.fail_after(WAIT_S):
-        async with PluginHost([spec], on_problem=keeper(problems)) as host:
+        async with PluginHost([spec], on_problem=keeper(problems), open_wait_s=WAIT_S) as host:
             await until(lambda: host.plugins[0].state in ("failed", "self_disabled"))
             assert why in (host.plugins[0].why or "") + "".join(problems)
 
@@ -237,21 +239,14 @@ async def test_a_result_that_is_too_large_is_cut(tmp_path: Path) -> None:
     assert outcome.result.content.endswith("x\n[the rest is left out: it is too large]")
 
 
-async def test_a_prefix_and_a_time_limit(tmp_path: Path) -> None:
-    spec = server("raw", [*RAW, "plain"], settings={"prefix": "raw_", "timeout_s": 7.0})
+async def test_the_first_start_asks_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prefix and a time limit are for what it has."""
+    settings: dict[str, object] = {"prefix": "raw_", "timeout_s": 7.0}
+    spec = patient(server("raw", [*RAW, "plain"], settings=settings), monkeypatch)
     with trio.fail_after(WAIT_S):
-        async with PluginHost([spec]) as host:
-            if host.plugins[0].state == "ready":  # else the machine was too slow
-                tools = [(one.name, one.timeout_s) for one in host.tools()]
-                assert tools == [("raw_work", 7.0)]
-
-
-async def test_the_first_start_asks_the_server(tmp_path: Path) -> None:
-    with trio.fail_after(WAIT_S):
-        async with PluginHost([server("raw", [*RAW, "plain"])]) as host:
-            status = host.plugins[0]
-            if status.state == "ready":  # else the machine was too slow for a first start
-                assert [one.name for one in host.tools()] == ["work"]
+        async with PluginHost([spec], open_wait_s=WAIT_S) as host:
+            assert host.plugins[0].state == "ready"
+            assert [(one.name, one.timeout_s) for one in host.tools()] == [("raw_work", 7.0)]
 
 
 async def test_one_that_is_known_and_gone_fails_in_the_end(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sliphook.adapters.mcp.transports.bounds import EventWeight, PerSecond
 from tests.programs import WAIT_S, until
 
 from .far import FarServer, far_server
-from .made import server
+from .made import patient, server
 
 
 async def said(far: FarServer, ways: Sequence[str], cwd: Path, **settings: Any) -> list[str]:
@@ -84,9 +84,12 @@ async def test_a_status_that_is_an_error_is_told(tmp_path: Path) -> None:
         ]
 
 
-async def test_an_address_with_no_server_is_told_by_its_status(tmp_path: Path) -> None:
+async def test_an_address_with_no_server_is_told_by_its_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with trio.fail_after(WAIT_S), far_server() as far:
-        async with PluginHost([server("far", [far.address.replace("/mcp", "/gone")])]) as host:
+        spec = patient(server("far", [far.address.replace("/mcp", "/gone")]), monkeypatch)
+        async with PluginHost([spec], open_wait_s=WAIT_S) as host:
             await until(lambda: host.plugins[0].state == "self_disabled")
             assert host.plugins[0].why == (
                 "the MCP server cannot be used: it answered with HTTP 404 (Not Found)"
@@ -101,11 +104,12 @@ async def test_a_token_does_not_go_elsewhere(tmp_path: Path) -> None:
     assert other.tokens == []
 
 
-async def test_a_stream_is_opened_once_a_second_at_most(tmp_path: Path) -> None:
+async def test_four_streams_are_opened_in_four_seconds_at_most(tmp_path: Path) -> None:
+    """The server wishes each at once."""
     with trio.fail_after(WAIT_S), far_server() as far:
         async with PluginHost([server("far", [far.address], "work")]):
-            await until(lambda: len(far.opened) >= 3)
-        assert far.opened[2] - far.opened[0] >= 1.9
+            await until(lambda: len(far.opened) >= 5)
+        assert far.opened[4] - far.opened[0] >= 3.9
 
 
 def test_an_event_is_weighed_over_pieces_and_lines() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -32,8 +33,10 @@ _CONNECT_S: Final = 10.0
 _MORE_S: Final = 2.0
 """What an answer may take beyond the time that its call has: the call's end comes first."""
 _GOODBYE_S: Final = 0.5
-_REOPEN_S: Final = 1.0
-"""The least time from one opened stream to the next, whatever the server wishes."""
+_MOST_OPENED: Final = 4
+"""Streams that are opened in `_OPENED_S`, however often a server ends them; what it wishes between
+two of them (`retry`) is kept within that."""
+_OPENED_S: Final = 4.0
 _LINES_PER_MESSAGE: Final = 4
 _ERRORS: Final = HTTPStatus.BAD_REQUEST
 """A status from this one on is a failure."""
@@ -91,7 +94,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
     def __init__(self, inner: httpx2.AsyncBaseTransport, answer_s: float) -> None:
         self._inner = inner
         self._answer_s = answer_s
-        self._opens_s = -math.inf
+        self._opened_s = deque([-math.inf] * _MOST_OPENED, _MOST_OPENED)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         lasts = request.method == "GET"
@@ -119,10 +122,11 @@ class _Bounded(httpx2.AsyncBaseTransport):
         return httpx2.Response(status, headers=response.headers, content=body)
 
     async def _wait_to_open(self) -> None:
-        wait_s = self._opens_s - anyio.current_time()
-        self._opens_s = anyio.current_time() + max(wait_s, 0.0) + _REOPEN_S
-        if wait_s > 0:
-            await anyio.sleep(wait_s)
+        now_s = anyio.current_time()
+        opens_s = max(now_s, self._opened_s[0] + _OPENED_S)
+        self._opened_s.append(opens_s)
+        if opens_s > now_s:
+            await anyio.sleep(opens_s - now_s)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
