@@ -382,7 +382,7 @@ async def test_looks_at_what_many_plugins_have_written_share_their_time(
         for owner in floods:
             owner.reader.read_now()
         assert sum(len(owner.at) for owner in floods) == 1
-        pace._looks_since_s = 0.0  # pyright: ignore[reportPrivateUsage]
+        pace._looks_since_s = -inf  # pyright: ignore[reportPrivateUsage]
         floods[-1].reader.read_now()
         assert len(floods[-1].at) == 1
 
