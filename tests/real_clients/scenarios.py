@@ -200,7 +200,7 @@ if method == "tool/call":
 
 
 def asked(world: World) -> None:
-    """What a plugin's tool asks, in an agent without a person: the agent answers for it."""
+    """What a plugin's tool asks in an agent without a screen; all but Gemini CLI have forms."""
     plugin = Workshop(world.home).program("painter", **_ASKING_TOOL)
     world.sliphook("install", str(plugin.path), "--yes", "--grant", "ask")
     world.sliphook("attach", world.client.name, "--mcp", "--yes")
@@ -208,12 +208,10 @@ def asked(world: World) -> None:
     wait = world.client.call("sleep 9; echo waited")
     assert world.run(wait, wait, f"TOOL {world.client.served}paint {{}}") == 0, world.out[-600:]
     world.awaits_end()
-    print([one["result"] for one in plugin.messages() if one.get("id") == "q1"])
-    print(
-        [(one["kind"], one["prompt"], one["asked_by"]) for one in world.told("user_input_required")]
-    )
-    print(world.guard.names())
-    assert "outcome: " in world.asked
+    outcome = "nobody" if world.client.name == "gemini" else "declined"
+    assert f"outcome: {outcome}" in world.asked
+    told = [(one["asked_by"], one["prompt"]) for one in world.told("user_input_required")]
+    assert told == [("painter", "Which colour?")], told  # once, though Claude Code has a hook of it
     world.check_pairs()
 
 
