@@ -27,6 +27,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
             "BegunTool",
             "AskRequest",
             "Asker",
+            "CanAsk",
             "Verdict",
             "CommandOffer",
             "Context",

@@ -158,7 +158,8 @@ async def test_a_script_that_is_changed_before_its_interpreter_reads_it(
 
     def start_then_change(process: ChildProcess, *args: Any, **kwargs: Any) -> None:
         start(process, *args, **kwargs)
-        path.write_text(IDLE + "# changed\n")
+        with path.open("a") as file:  # its interpreter may read it now: it is whole at all times
+            file.write("# changed\n")
 
     monkeypatch.setattr(ChildProcess, "__init__", start_then_change)
     with trio.fail_after(WAIT_S):

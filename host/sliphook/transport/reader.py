@@ -82,6 +82,7 @@ class PipeReader:
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False
         self._left_some = False  # of what was read: the task has to handle it
+        self._left_small = False  # it is of one small piece
         self.cut_short: str | None = None
 
     def brought_one(self) -> bool:
@@ -162,7 +163,8 @@ class PipeReader:
         """
         self._handle_at_once()
         if self._role != "closed" and not self._left_some:
-            self._handle_at_once(self._read())
+            self._read()
+            self._handle_at_once()
 
     async def read_rest(self) -> None:
         """Handle what a dead process left in the pipe, without waiting for more."""
@@ -231,11 +233,11 @@ class PipeReader:
                 self._waiter = None
         return True
 
-    def _read(self) -> int:
-        """Read one piece; its bytes, 0 if there was none."""
+    def _read(self) -> bool:
+        """Read one piece; False if there was none."""
         if data := self._pull():
             self._feed(data)
-        return len(data)
+        return bool(data)
 
     def _read_and_handle(self) -> None:
         """Read one piece and handle it, if there is time; the usual piece is one message."""
@@ -261,6 +263,7 @@ class PipeReader:
             self._handle_some()
 
     def _feed(self, data: bytes) -> None:
+        self._left_small = not self._left_some and len(data) <= REPLY_BYTES
         self._left_some = True
         self._frames.feed(data)
         self._silence.grew()
@@ -291,12 +294,11 @@ class PipeReader:
             await self._pace.reader_turn()
             self._handle_some()
 
-    def _handle_at_once(self, piece_bytes: int = READ_BYTES) -> None:
+    def _handle_at_once(self) -> None:
         """Handle what was read; what takes longer is left to the reader's task."""
         began = now = perf_counter()
         until = self._pace.look_until(began)
-        # a small reply does not wait behind what others write
-        if piece_bytes <= REPLY_BYTES:
+        if self._left_small:
             until = max(until, began + SMALL_LOOK_S)
         while self._left_some and now < until:
             self._handle_some()

@@ -96,11 +96,11 @@ def test_a_call_of_which_nothing_was_told(claude: Agent, ear: Program) -> None:
 def test_a_server_asks_in_claude(
     claude: Agent, ear: Program, action: str, choice: tuple[str, str]
 ) -> None:
-    claude.hook("Elicitation")
+    claude.hook("Elicitation", mcp_server_name="git")
     claude.hook("ElicitationResult", mcp_server_name="another", action="accept")
-    claude.hook("ElicitationResult", action=action)
+    claude.hook("ElicitationResult", mcp_server_name="git", action=action)
     ended(ear, 1)
-    assert required(ear) == [("question", "sliphook: Really?", False)]
+    assert required(ear) == [("question", "git: Really?", False)]
     assert received(ear) == [choice]
 
 

@@ -16,8 +16,8 @@ from sliphook.adapters.dialects.answer import HookAnswer, HookReply
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
-from sliphook.adapters.relayed.open_calls import OpenCalls
 from sliphook.adapters.relayed.peer import Peer, talking
+from sliphook.adapters.relayed.waiting_calls import WaitingCalls
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
@@ -125,20 +125,20 @@ class Daemon:
 
     async def _ask_person(self, request: AskRequest) -> object:
         """Ask the person of the client of our MCP server."""
-        calls = self._open_calls(request.session_id)
+        calls = self._waiting_calls(request.session_id)
         if calls is None:
             raise HostError("the session is over")
         return await calls.ask(request)
 
     def _can_ask(self, request: AskRequest) -> bool:
-        calls = self._open_calls(request.session_id)
+        calls = self._waiting_calls(request.session_id)
         return calls is not None and calls.can_ask(request)
 
-    def _open_calls(self, session_id: str) -> OpenCalls | None:
+    def _waiting_calls(self, session_id: str) -> WaitingCalls | None:
         """The calls of our MCP servers in that session, by our id of it; None if it is over."""
         rooms = (session.room for session in self._sessions.values())
         served = next((room.served for room in rooms if room.session_id == session_id), None)
-        return served.open_calls if served is not None else None
+        return served.waiting_calls if served is not None else None
 
     def _is_wanted(self, name: str | None) -> bool:
         return self._settings.plugins is None or name in self._settings.plugins
@@ -151,7 +151,7 @@ class Daemon:
 
     def _progressed(self, progress: Progress) -> None:
         for session in self._sessions.values():
-            session.room.served.open_calls.progressed(progress)
+            session.room.served.waiting_calls.progressed(progress)
 
     def _offers_changed(self) -> None:
         for session in self._sessions.values():

@@ -7,6 +7,7 @@ from typing import Final
 
 from sliphook import Turn
 from sliphook.adapters.dialects.told import ElicitationAnswered, Elicited
+from sliphook.adapters.relayed.messages import SERVER
 from sliphook_sdk.protocol.limits import MAX_PROMPT_CHARS
 
 from .calls import OpenCall
@@ -43,6 +44,8 @@ class Prompts:
 
     def elicited(self, told: Elicited, turn: Turn) -> None:
         """An MCP server asks something."""
+        if told.server == SERVER:
+            return  # it asks for a plugin; plugins have been told of it
         question = turn.tell_question("question", _short(f"{told.server}: {told.message}"))
         self._of_servers.append((told.server, turn, question))
 

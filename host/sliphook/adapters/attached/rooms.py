@@ -32,7 +32,6 @@ from sliphook.adapters.dialects.told import (
     TurnFailed,
     TurnInterrupted,
 )
-from sliphook.adapters.relayed.messages import SERVER
 from sliphook.adapters.relayed.served import Served
 from sliphook_sdk.protocol import Message, Usage
 
@@ -145,8 +144,6 @@ class Room:
                 if told.asks:
                     turn = await self.turn_of(told)
                     self._prompts.permission(turn, told.message, self._calls.that_waits(None))
-            case Elicited() | ElicitationAnswered() if told.server == SERVER:
-                pass  # a plugin asks, and plugins are told of that
             case Elicited():
                 self._prompts.elicited(told, await self.turn_of(told))
             case ElicitationAnswered():

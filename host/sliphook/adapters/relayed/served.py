@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -22,10 +21,8 @@ from .messages import (
     RunCommand,
     called,
 )
-from .open_calls import OpenCalls
 from .peer import Peer
-
-_log = logging.getLogger(__name__)
+from .waiting_calls import WaitingCalls
 
 GATHER_S: Final = 0.05
 
@@ -81,7 +78,7 @@ class Served:
         place: the session.
 
     Attributes:
-        open_calls: those that clients wait for.
+        waiting_calls: those that clients wait for.
     """
 
     def __init__(
@@ -94,7 +91,7 @@ class Served:
         self._place = place
         self._changed = trio.Event()
         self._over = False
-        self.open_calls = OpenCalls()
+        self.waiting_calls = WaitingCalls()
 
     def name_of(self, told: OfTool) -> str | None:
         """The name of a plugin's tool that the agent calls at our server; None: another tool."""
@@ -151,7 +148,7 @@ class Served:
         if self._place.stopping is not None:
             raise HostError(self._place.stopping)
         person = peer.ask if asked.asks else None
-        with self.open_calls.open(peer.progressed, person) as call:
+        with self.waiting_calls.open(peer.progressed, person) as call:
             outcome = await self._calls.serve(told, self._place.turn_of, call.begins)
         peer.end_questions()
         await peer.say(called(outcome, *(one.labelled() for one in session.take_injected())))

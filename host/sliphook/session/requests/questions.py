@@ -69,10 +69,10 @@ class PluginQuestions:
         turn = _open_turn(session, params)
         if turn is None:
             return AskResult(outcome="interrupted")
+        person = _person(self._host.people, question, session.session_id, turn.turn_id)
         reply = _reply_to(question)
         # not in the task, which begins later: an interrupt may come before
         turn.questions.add(question)
-        person = _person(self._host.people, question, session.session_id, turn.turn_id)
         self._host.start_soon(_put, session, turn, question, person)
         return reply
 

@@ -89,7 +89,11 @@ class Server:
             self.notified.append(message)
 
     async def result(self) -> dict[str, Any]:
-        """The answer to any request."""
+        """The answer to any request, also one that came before another."""
+        for message in self.notified:
+            if "method" not in message:
+                self.notified.remove(message)
+                return message
         while True:
             message = await self.hear()
             if "method" not in message:

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from sliphook import HostError
+from sliphook import AskRequest, HostError
 from sliphook.adapters.mcp.serve.backend import Person, untold
 from sliphook.adapters.mcp.serve.dialogue import Dialogue
 from sliphook.adapters.mcp.serve.finding import DaemonReply
@@ -24,6 +24,8 @@ from sliphook.adapters.relayed.messages import (
     answer_line,
 )
 from sliphook.adapters.relayed.peer import Peer, talking
+from sliphook.adapters.relayed.waiting_calls import WaitingCalls
+from sliphook.session.questions.form import read_form
 from tests.programs import WAIT_S
 
 FORM: dict[str, Any] = {"type": "object", "properties": {}}
@@ -268,3 +270,40 @@ async def test_a_question_is_over_that_was_never_asked() -> None:
         await stream.send_all(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
         said = await Dialogue(DaemonReply(other.stream), untold, None).run()
     assert said == Called(content="done")
+
+
+# -- whose person is asked
+
+
+async def test_a_question_goes_to_the_call_that_it_is_about() -> None:
+    """A guard asks before its call has an id of ours."""
+
+    def person_of(name: str) -> Person:
+        async def person(prompt: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+            asked.append(name)
+            return None
+
+        return person
+
+    asked: list[str] = []
+    calls = WaitingCalls()
+    with calls.open(untold, person_of("a")) as a, calls.open(untold, person_of("b")) as b:
+        a.begins("c-a")
+        for call_id in ("c-a", "c-b", None):
+            await calls.ask(question(call_id))
+        b.begins("c-b")
+        await calls.ask(question("c-b"))
+    assert asked == ["a", "b", "b", "b"]
+    assert not calls.can_ask(question("c-a"))
+
+
+def question(call_id: str | None) -> AskRequest:
+    return AskRequest(
+        session_id="s",
+        turn_id="t",
+        question_id="q",
+        call_id=call_id,
+        plugin="p",
+        prompt="?",
+        form=read_form(None),
+    )

@@ -18,8 +18,8 @@ from sliphook import (
 )
 from sliphook.adapters.attached.held import Held, hold
 from sliphook.adapters.relayed.messages import Called, Offers, called
-from sliphook.adapters.relayed.open_calls import OpenCalls
 from sliphook.adapters.relayed.questions import allows, approval
+from sliphook.adapters.relayed.waiting_calls import WaitingCalls
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .backend import AskedFor, Person, Report
@@ -48,7 +48,7 @@ class Alone:
         self._start_is_told = False
         self._open_calls = 0
         self._opening = trio.Lock()
-        self._calls = OpenCalls()
+        self._calls = WaitingCalls()
 
     async def begin(
         self,

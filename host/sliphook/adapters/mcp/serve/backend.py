@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from sliphook.adapters.relayed.messages import Called, Offers
-from sliphook.adapters.relayed.open_calls import Person, Report
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 
 __all__ = ["AskedFor", "Backend", "Person", "Report", "untold"]
 

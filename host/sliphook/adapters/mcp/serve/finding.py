@@ -19,6 +19,7 @@ from sliphook.adapters.attached.client import place
 from sliphook.adapters.attached.rendezvous import session_of_agent
 from sliphook.adapters.attached.request import MAX_REPLY_BYTES, VERSION
 from sliphook.adapters.relayed.messages import EVENT, SAID, Asked, Said
+from sliphook.wire.decoding import DECODE_ERRORS
 
 _CHUNK: Final = 64 * 1024
 _POLL_S: Final = 0.02
@@ -124,7 +125,7 @@ class DaemonReply:
             line = bytes(self._bytes[:end])
             del self._bytes[: end + 1]
             return SAID.decode(line)
-        except (trio.BrokenResourceError, msgspec.DecodeError) as error:
+        except (trio.BrokenResourceError, *DECODE_ERRORS) as error:
             raise OSError(str(error)) from None
 
 

@@ -19,7 +19,7 @@ Report = Callable[[float | None, str | None], None]
 """Takes how far a call has come: 0 to 1, or None, and what is being done. Never waits."""
 
 
-class OpenCall:
+class WaitingCall:
     """One of them.
 
     Args:
@@ -37,16 +37,16 @@ class OpenCall:
         self.call_id = call_id
 
 
-class OpenCalls:
+class WaitingCalls:
     """Those of one session, in the order of their beginning. All its clients have one person."""
 
     def __init__(self) -> None:
-        self._open: list[OpenCall] = []
+        self._open: list[WaitingCall] = []
 
     @contextmanager
-    def open(self, report: Report, person: Person | None) -> Generator[OpenCall]:
+    def open(self, report: Report, person: Person | None) -> Generator[WaitingCall]:
         """A call, for as long as the block."""
-        call = OpenCall(report, person)
+        call = WaitingCall(report, person)
         self._open.append(call)
         try:
             yield call
@@ -75,7 +75,7 @@ class OpenCalls:
         return questions.answer_to(request, await person(*questions.asked(request)))
 
     def _person(self, request: AskRequest) -> Person | None:
-        """By the call that the question is about, or else by the first one that can."""
-        with_forms = [call for call in self._open if call.person is not None]
-        meant = [call for call in with_forms if call.call_id == request.call_id]
-        return next((call.person for call in (*meant, *with_forms)), None)
+        """By the call that it is about; else by one that has not begun, which may be that."""
+        calls = [call for call in reversed(self._open) if call.person is not None]
+        calls.sort(key=lambda call: (call.call_id != request.call_id, call.call_id != ""))
+        return next((call.person for call in calls), None)
