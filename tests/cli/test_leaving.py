@@ -27,10 +27,10 @@ from sliphook.cli import running
 
 class Slow:
     def __del__(self, sleep=time.sleep):
-        sleep(1)
+        sleep(3)
 
 slow = Slow()
-running._leave_within(0.5)
+running._leave_within(2)
 """
 NO_THREADS = """
 import sys, threading

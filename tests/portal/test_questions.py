@@ -177,6 +177,44 @@ def test_the_asker_of_the_asyncio_face_is_a_task(asker: Program) -> None:
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
 
 
+NOBODY = '{"outcome": "nobody", "answer": null}'
+
+
+def test_where_no_one_can_be_asked_no_asker_is_called(shop: Workshop) -> None:
+    """In both faces `can_ask` is called in the host's thread."""
+    path = shop.program("asking", tools=["deploy"], on=ASKS, uses=["ask"]).path
+    threads: list[bool] = []
+    said: list[str] = []
+
+    def can_ask(request: AskRequest) -> bool:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return False
+
+    def ask(request: AskRequest) -> str:
+        raise AssertionError("no one can be asked")
+
+    async def ask_later(request: AskRequest) -> str:
+        raise AssertionError("no one can be asked")
+
+    async def in_asyncio() -> None:
+        async with (
+            aio.PluginHost([path], asker=ask_later, can_ask=can_ask) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
+            said.append((await turn.call_tool("deploy", {})).text())
+
+    with (
+        blocking.PluginHost([path], asker=ask, can_ask=can_ask) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        said.append(turn.call_tool("deploy", {}).text())
+    asyncio.run(asyncio.wait_for(in_asyncio(), WAIT_S))
+    assert said == [NOBODY, NOBODY]
+    assert threads == [False, False]
+
+
 def test_an_approver_that_queues_is_asked_of_several_tasks_at_once(guard: Program) -> None:
     async def main() -> list[str]:
         asked, both, texts = list[ApprovalRequest](), asyncio.Event(), list[str]()

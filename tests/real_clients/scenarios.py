@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.adapters.attached.fake_agent import daemons, wait_for
 from tests.adapters.dialects.recorded import payload
-from tests.programs import Workshop
+from tests.adapters.mcp.served.painter import PAINTER
+from tests.programs import Program, Workshop
 
 from .clients import KEY
 from .redacted import redacted
@@ -155,20 +156,26 @@ if method == "tool/call":
 """
 
 
+def _calls_served(world: World, plugin: Program, *calls: str, uses: Sequence[str] = ()) -> None:
+    """Install a plugin, attach it with our MCP server, and have the model call its tools there."""
+    grants = [word for name in uses for word in ("--grant", name)]
+    world.sliphook("install", str(plugin.path), "--yes", *grants)
+    world.sliphook("attach", world.client.name, "--mcp", "--yes")
+    world.environment["MCP_STARTUP_WAIT_MS"] = "100000"  # Claude Code
+    # the others ask the model before the server has started
+    wait = world.client.call("sleep 9; echo waited")
+    named = [f"TOOL {world.client.served}{call}" for call in calls]
+    assert world.run(wait, wait, *named) == 0, world.out[-600:]
+    world.awaits_end()
+
+
 def served(world: World) -> None:
     """A plugin's tool at our MCP server: guarded once, in the process that the hooks have."""
     schema = {"type": "object", "properties": {"command": {"type": "string"}}}
     tool = {"name": "deploy", "description": "Deploys.", "input_schema": schema}
     plugin = Workshop(world.home).program("tools", tools=[tool], on=_TOOLS)
-    world.sliphook("install", str(plugin.path), "--yes")
-    world.sliphook("attach", world.client.name, "--mcp", "--yes")
-    world.environment["MCP_STARTUP_WAIT_MS"] = "100000"  # Claude Code
-    # the others ask the model before the server has started
-    wait = world.client.call("sleep 9; echo waited")
-    name = f"{world.client.served}deploy"
-    calls = [f'TOOL {name} {{"command": "{word}"}}' for word in ("a-service", "rm -rf")]
-    assert world.run(wait, wait, *calls) == 0, world.out[-600:]
-    world.awaits_end()
+    calls = [f'deploy {{"command": "{word}"}}' for word in ("a-service", "rm -rf")]
+    _calls_served(world, plugin, *calls)
     assert "deployed a-service" in world.asked
     asked = [(one["tool_name"], one["origin"]) for one in world.told("pre_tool_call")]
     assert asked.count(("deploy", "tools")) == 2, asked
@@ -178,38 +185,13 @@ def served(world: World) -> None:
     world.check_pairs()
 
 
-_ASKING_TOOL: Final[dict[str, Any]] = {
-    "tools": ["paint"],
-    "uses": ["ask"],
-    "before": """
-calls = []
-
-def heard(message):
-    if message.get("id") == "q1":
-        reply(calls.pop(), {"content": "outcome: " + message["result"]["outcome"]})
-""",
-    "on": """
-if method == "tool/call":
-    calls.append(id)
-    names = ("session_id", "turn_id", "call_id")
-    schema = {"type": "string", "enum": ["red", "blue"]}
-    request("q1", "host/ask", prompt="Which colour?", schema=schema, **{n: params[n] for n in names})
-    return NOTHING
-""",
-}
-
-
 def asked(world: World) -> None:
     """What a plugin's tool asks in an agent without a screen; all but Gemini CLI have forms."""
-    plugin = Workshop(world.home).program("painter", **_ASKING_TOOL)
-    world.sliphook("install", str(plugin.path), "--yes", "--grant", "ask")
-    world.sliphook("attach", world.client.name, "--mcp", "--yes")
-    world.environment["MCP_STARTUP_WAIT_MS"] = "100000"  # Claude Code
-    wait = world.client.call("sleep 9; echo waited")
-    assert world.run(wait, wait, f"TOOL {world.client.served}paint {{}}") == 0, world.out[-600:]
-    world.awaits_end()
+    plugin = Workshop(world.home).program(**PAINTER)
+    _calls_served(world, plugin, "paint {}", uses=PAINTER["uses"])
     outcome = "nobody" if world.client.name == "gemini" else "declined"
-    assert f"outcome: {outcome}" in world.asked
+    assert plugin.replies()["q1"]["result"]["outcome"] == outcome
+    assert outcome in world.asked
     told = [(one["asked_by"], one["prompt"]) for one in world.told("user_input_required")]
     assert told == [("painter", "Which colour?")], told  # once, though Claude Code has a hook of it
     world.check_pairs()

@@ -76,8 +76,8 @@ async def test_readers_that_have_used_up_their_time_go_on_one_in_a_pass() -> Non
 
     async def turn() -> None:
         await pace.reader_turn()
-        assert pace.reading_s == READING_S
-        pace.reading_s -= READING_S
+        assert pace.reading.left_s == READING_S
+        pace.reading.left_s -= READING_S
 
     went_on = await in_each_pass(20, turn)
     assert went_on.total() == 20

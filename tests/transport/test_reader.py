@@ -15,7 +15,7 @@ import trio.testing
 from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines
-from sliphook.transport.pace import READING_S, Pace
+from sliphook.transport.pace import READING_S, STRETCH_S, Pace, SharedTime
 from sliphook.transport.reader import PipeReader
 from sliphook.wire.framing import Body, FramingError, Stray
 
@@ -67,6 +67,12 @@ async def reading(
     finally:
         reader.close()
         os.close(into)
+
+
+def use_up(budget: SharedTime) -> None:
+    """Nothing is left of it, and it does not begin anew."""
+    budget.renew(inf)
+    budget.left_s = 0.0
 
 
 async def until_handled(owner: Owner, count: int) -> None:
@@ -285,7 +291,7 @@ async def test_a_look_finds_what_came_behind_what_waits_for_its_turn(
     pace = Pace()
     owner = Owner(asked=True)
     async with reading(owner, task=False, pace=pace) as into:
-        pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
+        use_up(pace.reading)
         os.write(into, LINE * 2)
         await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
         assert owner.at == []
@@ -301,7 +307,7 @@ async def test_a_small_reply_does_not_wait_behind_what_others_write(
     pace, owner = Pace(), Owner(asked=True)
     owner.is_owed = True
     async with reading(owner, task=False, pace=pace) as into:
-        pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
+        use_up(pace.reading)
         os.write(into, LINE.replace(b"x", b"x" * size))
         with trio.move_on_after(1):
             await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
@@ -370,7 +376,6 @@ async def test_looks_at_what_many_plugins_have_written_share_their_time(
             await stack.enter_async_context(reading(one, task=False, pace=pace))
             for one in (*floods, quiet)
         ]
-        pace._looks_since_s = inf  # pyright: ignore[reportPrivateUsage]
         for owner, into in zip(floods, pipes, strict=False):
             owner.at = Slow(clock)
             os.write(into, LINE * 300)
@@ -378,7 +383,6 @@ async def test_looks_at_what_many_plugins_have_written_share_their_time(
             owner.reader.read_now()
         assert sum(len(owner.at) for owner in floods) == 1
         # it was read already, or lies in the pipe
-        pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
         os.write(pipes[-1], LINE * 2)
         await quiet.reader.read_for(Call("hook/x", 5.0, lambda _: None))
         assert quiet.at == []
@@ -390,7 +394,7 @@ async def test_looks_at_what_many_plugins_have_written_share_their_time(
         for owner in floods:
             owner.reader.read_now()
         assert sum(len(owner.at) for owner in floods) == 1
-        pace._looks_since_s = -inf  # pyright: ignore[reportPrivateUsage]
+        clock.now_s += STRETCH_S
         floods[-1].reader.read_now()
         assert len(floods[-1].at) == 1
 
@@ -402,7 +406,7 @@ async def test_a_plugin_that_ends_while_it_waits_for_its_turn_is_read_to_its_end
     another = pace._turns  # pyright: ignore[reportPrivateUsage]
     async with reading(owner, task=False, pace=pace) as into:
         async with trio.open_nursery() as nursery:
-            pace.reading_s, pace._since_s = 0.0, inf  # pyright: ignore[reportPrivateUsage]
+            use_up(pace.reading)
             another.acquire_nowait()
             nursery.start_soon(owner.reader.run)
             os.write(into, LINE * 3)

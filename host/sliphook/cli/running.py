@@ -80,7 +80,7 @@ def _leave_within(seconds: float) -> None:
 
     signal.signal(signal.SIGALRM, leave)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    # Python ends its handlers before itself: the alarm would then kill it, with another exit code
+    # at its end Python puts the default handlers back: the alarm would kill it, with another code
     atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 

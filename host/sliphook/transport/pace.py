@@ -18,23 +18,47 @@ One more message may follow, and who waited for a turn may get it behind others 
 LOOKING_S: Final = 0.005
 """For all looks at what has come already, before calls count as late: many may expire at once."""
 STRETCH_S: Final = 0.02
-"""How long the loop may be held: after that both begin anew."""
+"""How long the loop may be held: after that a `SharedTime` begins anew."""
+
+
+class SharedTime:
+    """A time that many share.
+
+    Args:
+        time_s: in `STRETCH_S`.
+
+    Attributes:
+        left_s: what is left of it; who works subtracts what that took.
+    """
+
+    def __init__(self, time_s: float) -> None:
+        self._time_s = time_s
+        self.renew(perf_counter())
+
+    def renew(self, now_s: float) -> None:
+        """Begin anew; `now_s` is of `perf_counter()`."""
+        self.left_s, self._since_s = self._time_s, now_s
+
+    def renew_if_due(self, now_s: float) -> bool:
+        """Begin anew if the last time is long ago; True if it is."""
+        if now_s - self._since_s < STRETCH_S:
+            return False
+        self.renew(now_s)
+        return True
 
 
 class Pace:
     """What the tasks of a host's plugins pass before they do much without waiting.
 
     Attributes:
-        reading_s: how long readers may still work; each subtracts what it took. If nothing is left,
-            and none is due, they wait for a turn.
-        looking_s: how long looks may still work; each subtracts what it took.
+        reading: of the readers. If nothing is left, and none is due, they wait for a turn.
+        looking: of the looks at what has come, before calls count as late.
     """
 
     def __init__(self) -> None:
         self._places = trio.Semaphore(STEPS_IN_A_PASS)
         self._turns = trio.Semaphore(1)
-        self.reading_s, self.looking_s = READING_S, LOOKING_S
-        self._since_s = self._looks_since_s = perf_counter()
+        self.reading, self.looking = SharedTime(READING_S), SharedTime(LOOKING_S)
 
     async def step(self) -> None:
         """Wait for this task's turn; at once, but for one pass of the loop, if few others wait."""
@@ -42,29 +66,7 @@ class Pace:
         async with self._places:
             pass
 
-    def renew_if_due(self, now_s: float) -> bool:
-        """Give the readers their time anew if the last is long ago; True if it is.
-
-        Args:
-            now_s: `perf_counter()`.
-        """
-        if now_s - self._since_s < STRETCH_S:
-            return False
-        self.reading_s, self._since_s = READING_S, now_s
-        return True
-
-    def look_until(self, now_s: float) -> float:
-        """Until when one more look may handle what it finds; `now_s` if the time is used up.
-
-        Args:
-            now_s: `perf_counter()`.
-        """
-        if now_s - self._looks_since_s >= STRETCH_S:
-            self.looking_s, self._looks_since_s = LOOKING_S, now_s
-        return now_s + max(self.looking_s, 0.0)
-
     async def reader_turn(self) -> None:
         """Wait for this reader's turn: a pass of the loop, or one for each reader before it."""
         async with self._turns:
-            # a pass has begun since
-            self.reading_s, self._since_s = READING_S, perf_counter()
+            self.reading.renew(perf_counter())  # a pass has begun since

@@ -245,7 +245,7 @@ class PipeReader:
         if not data:
             return
         began = perf_counter()
-        has_time = self._pace.reading_s > 0 or self._pace.renew_if_due(began)
+        has_time = self._pace.reading.left_s > 0 or self._pace.reading.renew_if_due(began)
         # a small reply does not wait behind what others write
         at_once = has_time or (len(data) <= REPLY_BYTES and self._owner.is_owed)
         body = self._frames.whole(data) if at_once else None
@@ -258,7 +258,7 @@ class PipeReader:
                     self._backpressure.count(body.size)
             except FramingError as error:
                 self._give_up_on(error)
-        self._pace.reading_s -= perf_counter() - began
+        self._pace.reading.left_s -= perf_counter() - began
         if body is None and has_time:
             self._handle_some()
 
@@ -297,13 +297,13 @@ class PipeReader:
     def _handle_at_once(self) -> None:
         """Handle what was read; what takes longer is left to the reader's task."""
         began = now = perf_counter()
-        until = self._pace.look_until(began)
-        if self._left_small:
-            until = max(until, began + SMALL_LOOK_S)
+        self._pace.looking.renew_if_due(began)
+        least_s = SMALL_LOOK_S if self._left_small else 0.0
+        until = began + max(self._pace.looking.left_s, least_s)
         while self._left_some and now < until:
             self._handle_some()
             now = perf_counter()
-        self._pace.looking_s -= now - began
+        self._pace.looking.left_s -= now - began
         if self._left_some:
             self._move("reply due")
             self.nudge()
@@ -311,7 +311,7 @@ class PipeReader:
     def _handle_some(self) -> None:
         """Handle messages until the pass is over; then more may be left."""
         began = now = perf_counter()
-        until = began + self._pace.reading_s
+        until = began + self._pace.reading.left_s
         piece = None
         try:
             for _ in range(MESSAGES_PER_PASS):
@@ -328,7 +328,7 @@ class PipeReader:
             piece = None
             self._give_up_on(error)
         self._left_some = piece is not None
-        self._pace.reading_s -= now - began
+        self._pace.reading.left_s -= now - began
 
     def _handle(self, piece: Body | Stray) -> None:
         if isinstance(piece, Stray):

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from sliphook.adapters.attached.service import is_same_user
+from sliphook.adapters.relayed.peer import Peer
 from sliphook.testing import FakePlugin
 from tests.programs import WAIT_S
 
@@ -56,3 +57,20 @@ async def test_another_user_is_turned_away_without_a_word() -> None:
             assert theirs.stdout == b"b''\n"
             body = b'{"session_id":"s","tool_name":"Bash","tool_input":{},"tool_use_id":"t"}'
             assert (await ask(path, "claude-code", "PreToolUse", body)).startswith(b"sliphook 1 0")
+
+
+async def test_a_fault_in_the_talk_with_one_server_ends_no_daemon(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails(peer: Peer, gone: trio.CancelScope) -> None:
+        raise RecursionError("a line of brackets")
+
+    monkeypatch.setattr(Peer, "read", fails)
+    guard = FakePlugin("guard", hears=["pre_tool_call"])
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path:
+            await ask(path, "claude-code", "mcp", b'{"type":"watch","session_id":"s"}')
+            body = b'{"session_id":"s","tool_name":"Bash","tool_input":{},"tool_use_id":"t"}'
+            assert (await ask(path, "claude-code", "PreToolUse", body)).startswith(b"sliphook 1 0")
+    faults = [one.message for one in caplog.records if one.levelname == "ERROR"]
+    assert faults == ["what an MCP server asked could not be served"]

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import trio
+from trio.testing import MockClock
 
 from sliphook import PluginHost
 from sliphook.adapters.mcp.transports.bounds import EventWeight, PerSecond
+from sliphook.adapters.mcp.transports.remote import _Bounded  # pyright: ignore[reportPrivateUsage]
 from tests.programs import WAIT_S, until
 
 from .far import FarServer, far_server
@@ -110,6 +113,24 @@ async def test_four_streams_are_opened_in_four_seconds_at_most(tmp_path: Path) -
         async with PluginHost([server("far", [far.address], "work")]):
             await until(lambda: len(far.opened) >= 5)
         assert far.opened[4] - far.opened[0] >= 3.9
+
+
+async def test_a_stream_waits_only_behind_four_of_the_last_four_seconds(
+    autojump_clock: MockClock,
+) -> None:
+    """What the server wishes between two of them is kept otherwise."""
+    opened: list[float] = []
+
+    class Server(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            opened.append(trio.current_time())
+            return httpx2.Response(200, stream=httpx2.ByteStream(b""))
+
+    bounded = _Bounded(Server(), 60.0)
+    for retry_s in (0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0):
+        await trio.sleep(retry_s)
+        await bounded.handle_async_request(httpx2.Request("GET", "http://localhost"))
+    assert opened == [0.0, 0.5, 0.5, 0.5, 4.0, 4.5, 6.5, 6.5]
 
 
 def test_an_event_is_weighed_over_pieces_and_lines() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from trio.testing import MockClock
 
+from sliphook import AskRequest
 from sliphook.agent.chat.replies import ChatReply
 from sliphook.agent.ui.filling import Question
+from sliphook.session.questions.form import read_form
 from sliphook.testing import FakePlugin
 from tests.programs import EVERYTHING
 
@@ -114,8 +117,30 @@ async def test_stop_in_the_middle_of_the_fields(autojump_clock: MockClock) -> No
 
 
 async def test_where_no_user_can_be_asked(autojump_clock: MockClock) -> None:
-    """At once, as nothing is put into the row of questions."""
     plugin = Deploys()
     async with at_work(plugin) as gateway:
         assert (await said(gateway, "TOOL deploy"))[0] == "completed"
     assert plugin.results == [{"outcome": "nobody", "answer": None}]
+
+
+@pytest.mark.parametrize("asks", [None, []])
+async def test_only_a_channel_with_users_can_ask(
+    autojump_clock: MockClock, asks: list[Question | None] | None
+) -> None:
+    async with at_work(Deploys(), asks=asks) as gateway:
+        await said(gateway, "hello")
+        (channel,) = gateway.channels
+        known, unknown = (
+            AskRequest(
+                session_id=session_id,
+                turn_id="t",
+                question_id="q",
+                call_id=None,
+                plugin="probe",
+                prompt="?",
+                form=read_form(None),
+            )
+            for session_id in (channel.session.session_id, "another")
+        )
+        assert gateway.can_ask(known) is (asks is not None)
+        assert not gateway.can_ask(unknown)

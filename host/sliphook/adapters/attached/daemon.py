@@ -228,15 +228,12 @@ class Daemon:
         self, request: HookRequest, payload: HookPayload | None, socket: trio.socket.SocketType
     ) -> None:
         """One request of our MCP server."""
-        try:
-            async with talking(socket) as peer:
-                try:
-                    await self._serve_peer(request, payload, peer)
-                except Exception:
-                    _log.exception("a request of the MCP server failed")
-                    await peer.say(NotDone("the plugins could not be asked"))
-        except Exception:  # one peer must not end the others' daemon
-            _log.exception("the talk with an MCP server failed")
+        async with talking(socket) as peer:
+            try:
+                await self._serve_peer(request, payload, peer)
+            except Exception:
+                _log.exception("a request of the MCP server failed")
+                await peer.say(NotDone("the plugins could not be asked"))
 
     async def _serve_peer(
         self, request: HookRequest, payload: HookPayload | None, peer: Peer

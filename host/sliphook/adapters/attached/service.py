@@ -52,7 +52,7 @@ Answer = Callable[[HookRequest, HookPayload | None], Awaitable[Answered | None]]
 ask another daemon. Never raises."""
 
 Serve = Callable[[HookRequest, HookPayload | None, trio.socket.SocketType], Awaitable[None]]
-"""Answers a request of our MCP server on its connection. Raises OSError at most."""
+"""Answers a request of our MCP server on its connection. What it raises is logged."""
 
 
 class Service:
@@ -149,8 +149,8 @@ class Service:
         self._serving += 1
         try:
             await self._served(request, payload, trio.socket.from_stdlib_socket(peer))
-        except OSError as error:
-            _log.info("an MCP server went away: %s", error)
+        except Exception:  # one of them must not end the daemon of the others
+            _log.exception("what an MCP server asked could not be served")
         finally:
             self._serving -= 1
 

@@ -42,7 +42,6 @@ class Peer:
         self._put, self._get = trio.open_memory_channel[_Line](_MOST_WAITING)
         self._ids = count(1)
         self._asked: dict[int, trio.MemorySendChannel[PersonAnswer]] = {}
-        self._over = False
 
     async def say(self, said: Said) -> None:
         """Send a line, behind those that wait."""
@@ -61,8 +60,6 @@ class Peer:
         Raises:
             HostError: they cannot be asked, or the request is over.
         """
-        if self._over:
-            raise HostError("the call is over")
         id = next(self._ids)
         self._asked[id], answered = trio.open_memory_channel[PersonAnswer](1)
         try:
@@ -81,13 +78,12 @@ class Peer:
 
     def _withdraw(self, id: int) -> None:
         """The question is over. A peer that reads nothing is not told; the call's end tells it."""
-        if not self._over:
-            with suppress(trio.WouldBlock):
-                self._put.send_nowait(_line(QuestionOver(id)))
+        with suppress(trio.WouldBlock, trio.ClosedResourceError):
+            self._put.send_nowait(_line(QuestionOver(id)))
 
-    def end_questions(self) -> None:
-        """The request is over, and with it what it asks."""
-        self._over = True
+    def end(self) -> None:
+        """The request is over, and with it what it asks; what waits is still sent."""
+        self._put.close()
         for asked in self._asked.values():
             asked.close()
 
@@ -102,12 +98,11 @@ class Peer:
         gone.cancel()
 
     def _take(self, line: bytes) -> None:
-        with suppress(*DECODE_ERRORS):  # what is no answer is dropped
+        # dropped is what is no answer, a second one, and one that comes too late
+        with suppress(*DECODE_ERRORS, trio.WouldBlock, trio.ClosedResourceError):
             answer = ANSWER.decode(line)
-            asked = self._asked.get(answer.id)
-            if asked is not None and not self._over:
-                with suppress(trio.WouldBlock):  # the first answer counts
-                    asked.send_nowait(answer)
+            if (asked := self._asked.get(answer.id)) is not None:
+                asked.send_nowait(answer)
 
     async def write(self, done: trio.CancelScope) -> None:
         """Send the lines, each as a whole; cancel the scope behind the last one."""
@@ -119,10 +114,6 @@ class Peer:
                 if sent is not None:
                     sent.set()
         done.cancel()
-
-    def close(self) -> None:
-        """Say no more than what waits."""
-        self._put.close()
 
 
 @asynccontextmanager
@@ -139,8 +130,7 @@ async def talking(socket: trio.socket.SocketType) -> AsyncGenerator[Peer]:
         try:
             yield peer
         finally:
-            peer.end_questions()
-            peer.close()
+            peer.end()
 
 
 def _line(said: Said, sent: trio.Event | None = None) -> _Line:

@@ -150,7 +150,6 @@ class Served:
         person = peer.ask if asked.asks else None
         with self.waiting_calls.open(peer.progressed, person) as call:
             outcome = await self._calls.serve(told, self._place.turn_of, call.begins)
-        peer.end_questions()
         await peer.say(called(outcome, *(one.labelled() for one in session.take_injected())))
 
     async def _run(self, asked: RunCommand, peer: Peer) -> None:

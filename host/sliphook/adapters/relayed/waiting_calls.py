@@ -43,6 +43,10 @@ class WaitingCalls:
     def __init__(self) -> None:
         self._open: list[WaitingCall] = []
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._open)
+
     @contextmanager
     def open(self, report: Report, person: Person | None) -> Generator[WaitingCall]:
         """A call, for as long as the block."""

@@ -33,6 +33,7 @@ from .replies import ChatReply, PendingMessage
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
     from sliphook.agent.models.choice import Models
+    from sliphook.agent.ui.questions import Asked
     from sliphook.host.host import PluginHost
     from sliphook.session.host import ApprovalRequest, AskRequest
     from sliphook.session.session import EndReason, StartSource
@@ -216,11 +217,9 @@ class Gateway:
 
     async def approve(self, request: ApprovalRequest) -> bool:
         """Ask the users of the session's channel; for `PluginHost(..., approver=...)`."""
-        for channel in self.channels:
-            if channel.session.session_id == request.session_id and channel.person is not None:
-                return await channel.person.approve(request)
+        person = self._person(request.session_id)
         # no users to ask: the session is not a channel's, or `/new` has ended it
-        return False
+        return person is not None and await person.approve(request)
 
     async def ask(self, request: AskRequest) -> Any:
         """Ask the users of the session's channel; for `PluginHost(..., asker=...)`.
@@ -228,22 +227,24 @@ class Gateway:
         Raises:
             HostError: it has no users who can be asked.
         """
-        for channel in self.channels:
-            if channel.session.session_id == request.session_id and channel.person is not None:
-                return await channel.person.ask(request)
-        raise HostError("the session has no users who can be asked")
+        person = self._person(request.session_id)
+        if person is None:
+            raise HostError("the session has no users who can be asked")
+        return await person.ask(request)
 
     def can_ask(self, request: AskRequest) -> bool:
         """Whether the session's channel has users; for `PluginHost(..., can_ask=...)`."""
-        return any(
-            channel.session.session_id == request.session_id and channel.person is not None
-            for channel in self.channels
-        )
+        return self._person(request.session_id) is not None
 
     def close(self, reason: EndReason = "shutdown", invalidation_reason: str | None = None) -> None:
         """End every conversation now, without waiting (see `Channel.close`)."""
         for channel in self.channels:
             channel.close(reason, invalidation_reason)
+
+    def _person(self, session_id: str) -> Asked | None:
+        """The users of the session's channel; None if there are none to ask."""
+        found = (one for one in self.channels if one.session.session_id == session_id)
+        return next((one.person for one in found if one.person is not None), None)
 
     async def _hold(self, channel: Channel) -> None:
         key = (channel.platform or "", channel.session_key or "")

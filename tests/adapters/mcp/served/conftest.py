@@ -80,13 +80,15 @@ class Server:
         found: dict[str, Any] = json.loads(line)
         return found
 
-    async def answer(self, id: int | str) -> dict[str, Any]:
-        """The answer to a request; what is told before is kept in `notified`."""
-        while True:
-            message = await self.hear()
-            if message.get("id") == id and "method" not in message:
-                return message
+    async def _next(self, is_meant: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The next of these messages; what comes before is kept in `notified`."""
+        while not is_meant(message := await self.hear()):
             self.notified.append(message)
+        return message
+
+    async def answer(self, id: int | str) -> dict[str, Any]:
+        """The answer to a request."""
+        return await self._next(lambda one: one.get("id") == id and "method" not in one)
 
     async def result(self) -> dict[str, Any]:
         """The answer to any request, also one that came before another."""
@@ -94,11 +96,7 @@ class Server:
             if "method" not in message:
                 self.notified.remove(message)
                 return message
-        while True:
-            message = await self.hear()
-            if "method" not in message:
-                return message
-            self.notified.append(message)
+        return await self._next(lambda one: "method" not in one)
 
     async def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request; its answer."""
@@ -107,11 +105,7 @@ class Server:
 
     async def told(self, method: str) -> dict[str, Any]:
         """The next notification of that method."""
-        while True:
-            message = await self.hear()
-            if message.get("method") == method:
-                return message
-            self.notified.append(message)
+        return await self._next(lambda one: one.get("method") == method)
 
 
 Mcp = Callable[..., Any]

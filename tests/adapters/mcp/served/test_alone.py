@@ -26,8 +26,9 @@ from trio.testing import MockClock
 from sliphook import PluginSpec
 from sliphook.adapters.mcp.serve import asking
 from sliphook.adapters.mcp.serve.alone import Alone
-from sliphook.adapters.mcp.serve.backend import Backend, Person, Report, untold
+from sliphook.adapters.mcp.serve.backend import Backend, untold
 from sliphook.adapters.mcp.serve.server import KnownClient, ToolServer
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 from sliphook.testing import HANGS, FakePlugin, run
 from sliphook_sdk.protocol import Part, ToolResult
 from sliphook_sdk.protocol.parts import Resource

@@ -13,7 +13,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from sliphook import AskRequest, HostError
-from sliphook.adapters.mcp.serve.backend import Person, untold
+from sliphook.adapters.mcp.serve.backend import untold
 from sliphook.adapters.mcp.serve.dialogue import Dialogue
 from sliphook.adapters.mcp.serve.finding import DaemonReply
 from sliphook.adapters.relayed.messages import (
@@ -24,7 +24,7 @@ from sliphook.adapters.relayed.messages import (
     answer_line,
 )
 from sliphook.adapters.relayed.peer import Peer, talking
-from sliphook.adapters.relayed.waiting_calls import WaitingCalls
+from sliphook.adapters.relayed.waiting_calls import Person, WaitingCalls
 from sliphook.session.questions.form import read_form
 from tests.programs import WAIT_S
 
@@ -114,7 +114,7 @@ async def test_the_end_of_the_request_ends_its_questions() -> None:
         async with talking(socket) as peer:
             nursery.start_soon(ask, peer)
             await other.line()
-            peer.end_questions()
+            peer.end()
             await other.answers(1, {"a": 1})
         assert await failure(peer) == "the call is over"
     assert why == ["the call is over"]

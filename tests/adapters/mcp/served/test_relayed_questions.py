@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,30 +15,11 @@ from tests.programs import Program, until
 
 from .clients import DIALOGUES, Message
 from .conftest import Mcp, Server
+from .painter import PAINTER
 from .test_relay import ATTACHED, SESSION, Agents, built_c, hello, opened, texts
 
 __all__ = ["built_c"]
 
-PAINTER: dict[str, Any] = {
-    "name": "painter",
-    "tools": ["paint"],
-    "uses": ["ask"],
-    "before": """
-calls = []
-
-def heard(message):
-    if message.get("id") == "q1":
-        reply(calls.pop(), {"content": json.dumps(message["result"])})
-""",
-    "on": """
-if method == "tool/call":
-    calls.append(id)
-    schema = {"type": "string", "enum": ["red", "blue"]}
-    ids = {name: params[name] for name in ("session_id", "turn_id", "call_id")}
-    request("q1", "host/ask", prompt="Which colour?", schema=schema, **ids)
-    return NOTHING
-""",
-}
 PHONE: dict[str, Any] = {
     "name": "phone",
     "subscriptions": [{"event": "user_input_required"}],
@@ -72,6 +55,7 @@ if method == "tool/call":
     return {"content": "painted"}
 """,
 }
+BLUE: Message = {"action": "accept", "content": {"answer": "blue"}}
 PAINT: Message = {"id": 1, "method": "tools/call", "params": {"name": "paint", "arguments": {}}}
 
 
@@ -100,6 +84,23 @@ def asking_guard(install: Install) -> Program:
     return install(**ASKING_GUARD)
 
 
+Attached = Callable[..., AbstractAsyncContextManager[Server]]
+
+
+@pytest.fixture
+def attached(built_c: Client, agents: Agents, mcp_server: Mcp) -> Attached:
+    """Begin a session of Claude Code, with our server for a client of this kind."""
+
+    @asynccontextmanager
+    async def begin(client: str = "claude-code, with a handshake") -> AsyncGenerator[Server]:
+        opened(agents, built_c)
+        async with mcp_server(*ATTACHED, **SESSION) as server:
+            await hello(server, client)
+            yield server
+
+    return begin
+
+
 def outcome(answer: Message) -> dict[str, Any]:
     (text,) = texts(answer)
     found: dict[str, Any] = json.loads(text)
@@ -118,10 +119,7 @@ async def asked(server: Server) -> Message:
 @pytest.mark.parametrize(
     ("said", "came"),
     [
-        (
-            {"action": "accept", "content": {"answer": "blue"}},
-            {"outcome": "answered", "answer": "blue"},
-        ),
+        (BLUE, {"outcome": "answered", "answer": "blue"}),
         ({"action": "decline"}, {"outcome": "declined"}),
         ({"action": "cancel"}, {"outcome": "declined"}),
         ({"action": "accept", "content": {"answer": "green"}}, {"outcome": "nobody"}),
@@ -133,14 +131,10 @@ async def asked(server: Server) -> Message:
 async def test_the_clients_person_is_asked(
     said: Any,
     came: Message,
-    built_c: Client,
     painter: Program,
-    agents: Agents,
-    mcp_server: Mcp,
+    attached: Attached,
 ) -> None:
-    opened(agents, built_c)
-    async with mcp_server(*ATTACHED, **SESSION) as server:
-        await hello(server)
+    async with attached() as server:
         question = await asked(server)
         await server.say({"id": question["id"], "result": said})
         assert outcome(await server.answer(1)) == came
@@ -157,7 +151,7 @@ async def test_the_question_is_in_the_result_for_a_client_without_a_handshake(
         assert first["resultType"] == "input_required"
         (name, question) = next(iter(first["inputRequests"].items()))
         assert question["params"]["message"] == "painter: Which colour?"
-        said = {name: {"action": "accept", "content": {"answer": "blue"}}}
+        said = {name: BLUE}
         again = {**params, "requestState": first["requestState"], "inputResponses": said}
         answer = await server.ask({**PAINT, "id": 2, "params": again})
         assert outcome(answer) == {"outcome": "answered", "answer": "blue"}
@@ -178,7 +172,7 @@ async def test_two_calls_of_such_a_client_ask_one_after_the_other(
             asked = await server.result()
             result = asked["result"]
             (name,) = result["inputRequests"]
-            said = {name: {"action": "accept", "content": {"answer": "blue"}}}
+            said = {name: BLUE}
             more = {"requestState": result["requestState"], "inputResponses": said}
             params = {**calls[asked["id"]], **more}
             answer = await server.ask({**PAINT, "id": again, "params": params})
@@ -196,55 +190,42 @@ async def test_what_the_agent_tells_of_the_question_is_no_second_one(
         for name in ("sliphook", "another"):
             agent.hook("Elicitation", mcp_server_name=name, message="Which?", mode="form")
             agent.hook("ElicitationResult", mcp_server_name=name, action="accept", content={})
-        said = {"action": "accept", "content": {"answer": "blue"}}
-        await server.say({"id": question["id"], "result": said})
+        await server.say({"id": question["id"], "result": BLUE})
         assert outcome(await server.answer(1)) == {"outcome": "answered", "answer": "blue"}
         await until(lambda: len(watcher.params("event/user_input_required")) == 2)
     told = [one["prompt"] for one in watcher.params("event/user_input_required")]
     assert told == ["Which colour?", "another: Which?"]
 
 
-async def test_a_guard_asks_before_the_call_runs(
-    asking_guard: Program, built_c: Client, agents: Agents, mcp_server: Mcp
-) -> None:
+async def test_a_guard_asks_before_the_call_runs(asking_guard: Program, attached: Attached) -> None:
     """No hook has told of the call; with its id or without."""
-    opened(agents, built_c)
-    async with mcp_server(*ATTACHED, **SESSION) as server:
-        await hello(server)
+    async with attached() as server:
         for id, sends_id in ((1, True), (2, False)):
             call = {**PAINT["params"], "arguments": {"id": sends_id}}
             await server.say({"id": id, "method": "tools/call", "params": call})
             question = await server.told("elicitation/create")
-            said = {"action": "accept", "content": {"answer": "blue"}}
-            await server.say({"id": question["id"], "result": said})
+            await server.say({"id": question["id"], "result": BLUE})
             assert texts(await server.answer(id)) == ["painted"]
     results = [one["result"]["answer"] for one in asking_guard.messages() if one.get("id") == "q1"]
     assert results == ["blue", "blue"]
 
 
-async def test_a_client_without_forms_asks_nobody(
-    built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
-) -> None:
-    opened(agents, built_c)
-    async with mcp_server(*ATTACHED, **SESSION) as server:
-        await hello(server, "gemini")
+async def test_a_client_without_forms_asks_nobody(painter: Program, attached: Attached) -> None:
+    async with attached("gemini") as server:
         assert outcome(await server.ask(PAINT)) == {"outcome": "nobody"}
 
 
 async def test_a_plugin_may_answer_first(
-    phone: Program, built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+    phone: Program, painter: Program, attached: Attached
 ) -> None:
-    opened(agents, built_c)
-    async with mcp_server(*ATTACHED, **SESSION) as server:
-        await hello(server)
+    async with attached() as server:
         question = await asked(server)
         phone.path.with_name("answer.flag").touch()
         assert outcome(await server.answer(1)) == {"outcome": "answered", "answer": "red"}
         told = [one["params"]["requestId"] for one in server.notified if "cancel" in one["method"]]
         assert told == [question["id"]]
         # its person says something all the same, and the next call is as any other
-        said = {"action": "accept", "content": {"answer": "blue"}}
-        await server.say({"id": question["id"], "result": said})
+        await server.say({"id": question["id"], "result": BLUE})
         assert outcome(await server.ask({**PAINT, "id": 2})) == {
             "outcome": "answered",
             "answer": "red",
@@ -252,28 +233,18 @@ async def test_a_plugin_may_answer_first(
 
 
 async def test_a_plugin_may_answer_where_the_client_has_no_forms(
-    phone: Program, built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+    phone: Program, painter: Program, attached: Attached
 ) -> None:
     phone.path.with_name("answer.flag").touch()
-    opened(agents, built_c)
-    async with mcp_server(*ATTACHED, **SESSION) as server:
-        await hello(server, "gemini")
+    async with attached("gemini") as server:
         assert outcome(await server.ask(PAINT)) == {"outcome": "answered", "answer": "red"}
 
 
 async def test_a_client_that_gives_the_call_up_is_asked_no_more(
-    built_c: Client, painter: Program, agents: Agents, mcp_server: Mcp
+    painter: Program, attached: Attached
 ) -> None:
-    opened(agents, built_c)
-    async with mcp_server(*ATTACHED, **SESSION) as server:
-        await hello(server)
+    async with attached() as server:
         await asked(server)
         await server.say({"method": "notifications/cancelled", "params": {"requestId": 1}})
         await painter.hears("$/cancelRequest")
-        assert outcome_of_the_ask(painter) == "interrupted"
-
-
-def outcome_of_the_ask(painter: Program) -> str:
-    (answer,) = [one["result"] for one in painter.messages() if one.get("id") == "q1"]
-    found: str = answer["outcome"]
-    return found
+        assert painter.replies()["q1"]["result"]["outcome"] == "interrupted"

@@ -13,10 +13,11 @@ import pytest
 import trio
 
 from sliphook import ToolOffer
-from sliphook.adapters.mcp.serve.backend import AskedFor, Backend, Person, Report
+from sliphook.adapters.mcp.serve.backend import AskedFor, Backend
 from sliphook.adapters.mcp.serve.server import serve
 from sliphook.adapters.mcp.serve.wire import MAX_LINE_BYTES, MOST_OPEN
 from sliphook.adapters.relayed.messages import Called, Offers
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 from tests.programs import WAIT_S
 
 HELLO = {

@@ -19,10 +19,10 @@ from sliphook import (
 from sliphook.adapters.attached.held import Held, hold
 from sliphook.adapters.relayed.messages import Called, Offers, called
 from sliphook.adapters.relayed.questions import allows, approval
-from sliphook.adapters.relayed.waiting_calls import WaitingCalls
+from sliphook.adapters.relayed.waiting_calls import Person, Report, WaitingCalls
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
-from .backend import AskedFor, Person, Report
+from .backend import AskedFor
 
 _PERSON: ContextVar[Person | None] = ContextVar("person", default=None)
 """Whom the plugins of the call in this task may ask."""
@@ -46,7 +46,6 @@ class Alone:
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
         self._start_is_told = False
-        self._open_calls = 0
         self._opening = trio.Lock()
         self._calls = WaitingCalls()
 
@@ -106,17 +105,15 @@ class Alone:
             texts.clear()
         self._start_is_told = True
         _PERSON.set(person)
-        self._open_calls += 1
         try:
-            turn = await self._entered(session)
             with self._calls.open(report, person) as call:
+                turn = await self._entered(session)
                 begun = await turn.begin_tool(
                     request.name, request.arguments, model_call_id=request.model_call_id, own=False
                 )
                 call.begins(begun.call_id)
                 outcome = begun.outcome if begun.outcome is not None else await begun.run()
         finally:
-            self._open_calls -= 1
             with trio.CancelScope(shield=True):
                 await self._leave()
         texts += [one.labelled() for one in session.take_injected()]
@@ -142,7 +139,7 @@ class Alone:
 
     async def _leave(self) -> None:
         async with self._opening:
-            if self._open_calls == 0 and self._turn is not None:
+            if not self._calls and self._turn is not None:
                 turn, self._turn = self._turn, None
                 await turn.release()
 

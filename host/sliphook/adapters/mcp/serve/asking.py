@@ -24,10 +24,11 @@ from mcp_types import (
     InputRequiredResult,
 )
 
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 
-from .backend import Person, Report, untold
+from .backend import untold
 
 PARKED_S: Final = 300.0
 """How long a question waits for the client to make the call again. A session asks one at a time."""

@@ -9,8 +9,6 @@ import msgspec
 from sliphook.adapters.relayed.messages import Called, Offers
 from sliphook.adapters.relayed.waiting_calls import Person, Report
 
-__all__ = ["AskedFor", "Backend", "Person", "Report", "untold"]
-
 
 def untold(fraction: float | None, message: str | None) -> None:
     """A report that no one wants."""

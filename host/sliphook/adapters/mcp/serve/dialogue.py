@@ -15,9 +15,9 @@ from sliphook.adapters.relayed.messages import (
     Said,
     answer_line,
 )
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 from sliphook.quoting import quote
 
-from .backend import Person, Report
 from .finding import DaemonReply
 
 _log = logging.getLogger(__name__)

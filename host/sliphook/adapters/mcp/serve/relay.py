@@ -21,8 +21,9 @@ from sliphook.adapters.relayed.messages import (
     Said,
     WatchOffers,
 )
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 
-from .backend import AskedFor, Person, Report, untold
+from .backend import AskedFor, untold
 from .dialogue import Dialogue
 from .finding import asking, find_daemon, socket_of, start_daemon
 

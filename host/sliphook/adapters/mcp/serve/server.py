@@ -34,12 +34,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from sliphook import CommandOffer, ToolOffer
 from sliphook.adapters.relayed.messages import Offers
+from sliphook.adapters.relayed.waiting_calls import Person, Report
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 
 from . import rendering
 from .asking import ByResult, by_request, can_ask
-from .backend import AskedFor, Backend, Person, Report, untold
+from .backend import AskedFor, Backend, untold
 from .joined import call_of, session_of
 from .wire import FLUSH_S, Incoming, Outgoing
 

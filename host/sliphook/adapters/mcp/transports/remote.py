@@ -34,8 +34,8 @@ _MORE_S: Final = 2.0
 """What an answer may take beyond the time that its call has: the call's end comes first."""
 _GOODBYE_S: Final = 0.5
 _MOST_OPENED: Final = 4
-"""Streams that are opened in `_OPENED_S`, however often a server ends them; what it wishes between
-two of them (`retry`) is kept within that."""
+"""So many streams are opened in `_OPENED_S` at most, whatever time (`retry`) the server wishes
+between two of them."""
 _OPENED_S: Final = 4.0
 _LINES_PER_MESSAGE: Final = 4
 _ERRORS: Final = HTTPStatus.BAD_REQUEST
