@@ -657,6 +657,38 @@ async def test_what_the_asker_may_return(
         assert await asker.puts(session, schema=WHERE) == result
 
 
+@pytest.mark.parametrize(
+    ("choice", "result", "over"),
+    [
+        (
+            '{"server":"b"}',
+            {"outcome": "answered", "answer": {"server": "b"}},
+            ("question", '{"server":"b"}', "phone"),
+        ),
+        (None, {"outcome": "nobody", "answer": None}, ("question", "deny", "none")),
+    ],
+)
+async def test_a_plugin_can_answer_where_no_one_can_be_asked_any_more(
+    autojump_clock: MockClock, choice: str | None, result: dict[str, Any], over: tuple[str, ...]
+) -> None:
+    asker, phone = Asker(), Phone()
+    person = Person(HostError("the client has gone"), after_s=5)
+
+    async def answers() -> None:
+        await trio.sleep(20)
+        await phone.answers(choice)
+
+    async with (
+        PluginHost([asker, phone], asker=person) as host,
+        host.session() as session,
+        session.turn("x"),
+    ):
+        found, _ = await beside(lambda: asker.puts(session, schema=WHERE), answers)
+    assert found == result
+    assert phone.over() == [over]
+    assert person.notes == ["asked", "answered"]
+
+
 async def test_another_plugin_answers_it(autojump_clock: MockClock) -> None:
     asker, phone, person = Asker(), Phone(), Person("a")
     async with (

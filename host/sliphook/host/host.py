@@ -51,7 +51,8 @@ class PluginHost(OutsideSessions):
             asked, or `ask` is deny.
         approver_queues: the approver is called for several tool calls of a session at once, as it
             puts them to its person one behind the other itself.
-        asker: asks a person for a plugin (`host/ask`); None if no one can be asked.
+        asker: asks a person for a plugin (`host/ask`); None if no one can be asked. A HostError
+            leaves the question to plugins that may `approve`.
         can_ask: whether the asker has someone to ask about a request, as not every session may have
             a person; None: always. Where it has not, plugins that may `approve` are asked alone.
             Called in the host's thread; it must not wait.

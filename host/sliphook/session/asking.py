@@ -148,12 +148,12 @@ async def _ask(
     try:
         if person is not None:
             await ask_person(question, person)
-        elif question.hearers:
+        elif not question.hearers:
+            question.settle("nobody")
+        if question.settled is None:
             latest = trio.current_time() + _FOR_PLUGINS_S
             question.scope.deadline = min(question.scope.deadline, latest)
             await trio.sleep_forever()
-        else:
-            question.settle("nobody")
     finally:
         question.give_up()
         _tell_received(hooks, turn, question)
@@ -162,7 +162,10 @@ async def _ask(
 # the agent's code: Ctrl+C must reach it as it would without the host
 @trio.lowlevel.disable_ki_protection
 async def ask_person(question: OpenQuestion, person: AsksPerson) -> None:
-    """Settle the question by what the person says, unless it is settled before."""
+    """Settle the question by what the person says, unless it is settled before.
+
+    It stays open if no one can be asked and plugins can still answer.
+    """
     try:
         answer = await person()
         if answer is None:
@@ -173,7 +176,7 @@ async def ask_person(question: OpenQuestion, person: AsksPerson) -> None:
         if why is not None:
             raise TypeError(f"the answer does not fit the question: {why}")
     except HostError:
-        question.settle("nobody")
+        question.without_person()
     except Exception:
         # fails closed: a question that was not answered allows nothing
         _log.exception("the person could not be asked")

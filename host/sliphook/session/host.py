@@ -67,7 +67,7 @@ Asker = Callable[[AskRequest], Awaitable[object]]
 """Asks a person for a plugin; returns a value that fits `form`, or None if the person declines.
 
 `form.why_not` says whether a value fits. It is cancelled when the question is over. Raises
-`HostError` if no one can be asked.
+`HostError` if no one can be asked; plugins that may `approve` can still answer then.
 """
 CanAsk = Callable[[AskRequest], bool]
 """Whether someone can be asked that now. Never waits."""

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 SCHEMA = {"type": "object", "properties": {"way": {"type": "string"}}}
+ODD: list[Any] = [{"name": "empty", "inputSchema": {}}, {"name": "true", "inputSchema": True}]
 RESULT = {"content": [{"type": "text", "text": "done"}]}
 _EVENTS = "text/event-stream"
 
@@ -86,6 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
             },
             "tools/list": {"tools": [{"name": "work", "inputSchema": SCHEMA}]},
         }
+        if self.path == "/odd-tool":
+            results["tools/list"]["tools"] += ODD
         method = call["method"]
         if method == "tools/call":
             way: Callable[[Any], None] = getattr(self, call["params"]["arguments"]["way"])

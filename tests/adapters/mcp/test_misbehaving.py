@@ -83,22 +83,33 @@ async def test_an_empty_cursor_is_the_end_of_the_list(tmp_path: Path) -> None:
     assert [line for line in logged if "left out" in line] == []
 
 
-@pytest.mark.parametrize(
-    ("way", "why"),
-    [
-        ("odd-tool", "its ListToolsResult does not fit: tools.1.inputSchema: Field required"),
-        ("leaves", "it ended with status 9"),
-    ],
-)
-async def test_why_the_tools_cannot_be_had_is_told(
-    way: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_why_the_tools_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     problems: list[str] = []
-    spec = patient(server("raw", [*RAW, way]), monkeypatch)
+    spec = patient(server("raw", [*RAW, "leaves"]), monkeypatch)
     with trio.fail_after(WAIT_S):
         async with PluginHost([spec], on_problem=keeper(problems), open_wait_s=WAIT_S) as host:
             await until(lambda: host.plugins[0].state in ("failed", "self_disabled"))
-            assert why in (host.plugins[0].why or "") + "".join(problems)
+            assert "it ended with status 9" in (host.plugins[0].why or "") + "".join(problems)
+
+
+async def test_a_tool_that_does_not_fit_costs_no_other_tool() -> None:
+    logged: list[str] = []
+
+    def note(_: str, level: str, line: str) -> None:
+        logged.append(line)
+
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([server("raw", [*RAW, "odd-tool"])], on_log=note) as host:
+            await until(
+                lambda: [one.name for one in host.tools()] == ["work", "bare", "null", "empty"]
+            )
+    assert [line.partition(": ")[2] for line in logged if "left out" in line] == [
+        "'list': its schema must describe an object",
+        "'true': its schema must describe an object",
+        "['\\x1b[31m']: its name is no text",
+        "text: it is no object",
+        "None: it is no object",
+    ]
 
 
 @pytest.mark.parametrize("way", ["resources", "odd-resources", "infinite"])

@@ -64,6 +64,13 @@ async def test_what_is_too_much_fails_alone(tmp_path: Path) -> None:
     ] == [True] * 6, results
 
 
+async def test_a_tool_that_does_not_fit_costs_no_other_tool() -> None:
+    with trio.fail_after(WAIT_S), far_server() as far:
+        spec = server("far", [far.address.replace("/mcp", "/odd-tool")])
+        async with PluginHost([spec]) as host:
+            await until(lambda: [one.name for one in host.tools()] == ["work", "empty"])
+
+
 @pytest.mark.parametrize("way", ["drips", "drips_events"])
 async def test_what_never_ends_is_left_with_its_call(way: str, tmp_path: Path) -> None:
     with trio.fail_after(WAIT_S), far_server() as far:

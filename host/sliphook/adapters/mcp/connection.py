@@ -31,6 +31,7 @@ from .transports.own_calls import CallFailed, OwnCalls
 from .transports.process import ServerProcess
 from .transports.remote import remote
 from .transports.stdio import stdio
+from .transports.tool_lists import ToolLists
 
 MAX_PAGES: Final = 32
 _LISTEN_S: Final = 1.0
@@ -98,6 +99,7 @@ class ServerConnection:
         self._changed = changed
         self._questions = Questions(name)
         self._own = OwnCalls()
+        self._lists = ToolLists()
         self._outputs = OutputSchemas()
         self._client: Client | None = None
         self._calls: ServerCalls | None = None
@@ -168,7 +170,7 @@ class ServerConnection:
 
     async def _open(self, ready: asyncio.Future[Client], mode: str) -> None:
         client = Client(
-            self._transport(),
+            self._lists.over(self._transport()),
             mode=mode,
             read_timeout_seconds=self._settings.timeout_s,
             elicitation_callback=self._questions.ask,
@@ -207,6 +209,7 @@ class ServerConnection:
         offered: list[Offered] = []
         outputs: dict[str, dict[str, Any] | None] = {}
         cursor: str | None = None
+        self._lists.left_out.clear()
         try:
             for _ in range(MAX_PAGES):
                 page = await self._running().list_tools(cursor=cursor)
@@ -219,7 +222,8 @@ class ServerConnection:
             offered += await resource_tool(self._running(), self._name)
         except _FAULTS as exc:
             raise ConnectionError(_said(exc)) from exc
-        return fit(self._name, offered, self._settings.prefix)
+        fitted, left_out = fit(self._name, offered, self._settings.prefix)
+        return fitted, self._lists.left_out + left_out
 
     async def call(
         self, tool: Fitted, arguments: dict[str, Any], ctx: sdk.AsyncContext

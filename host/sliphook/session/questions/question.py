@@ -100,6 +100,12 @@ class OpenQuestion:
         assert self.settled is not None
         return self.settled
 
+    def without_person(self) -> None:
+        """No one can be asked, or no more; what a plugin asks can still be answered by others."""
+        self.has_person = False
+        if self.asked_by is None or not self.hearers:
+            self.settle("nobody")
+
     def forget(self, plugin: str) -> None:
         """A plugin has gone: what it asks is void, and it will not answer."""
         if self.asked_by == plugin:

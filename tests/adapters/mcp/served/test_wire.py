@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import ToolOffer
+from sliphook import HostError, ToolOffer
 from sliphook.adapters.mcp.serve.backend import AskedFor, Backend
 from sliphook.adapters.mcp.serve.server import serve
 from sliphook.adapters.mcp.serve.wire import MAX_LINE_BYTES, MOST_OPEN
@@ -28,6 +28,8 @@ HELLO = {
 ECHO = ToolOffer(
     name="echo", description="", input_schema={"type": "object"}, timeout_s=60, plugin="p"
 )
+
+FORM = {"type": "object", "properties": {"which": {"type": "string"}}, "required": ["which"]}
 
 
 class Fixed:
@@ -59,6 +61,17 @@ class Fixed:
         self.ended = True
 
 
+class Asks(Fixed):
+    """The same tool asks the client's person first."""
+
+    async def call(self, request: AskedFor, person: Person | None, report: Report) -> Called:
+        assert person is not None
+        try:
+            return Called(content=json.dumps(await person("Which?", FORM)))
+        except HostError as error:
+            return Called(content=str(error))
+
+
 class Pipes:
     """The client's side."""
 
@@ -87,8 +100,9 @@ class Pipes:
         found: dict[str, Any] = json.loads(line)
         return found
 
-    async def initialize(self) -> None:
-        await self.say(id="hello", method="initialize", params=HELLO)
+    async def initialize(self, **capabilities: object) -> None:
+        hello = HELLO | {"capabilities": capabilities}
+        await self.say(id="hello", method="initialize", params=hello)
         assert (await self.hear())["id"] == "hello"
         await self.say(method="notifications/initialized")
 
@@ -206,6 +220,44 @@ async def test_sixteen_mebibytes_are_refused_by_their_id(front: bool) -> None:
         }
         await client.call(8, a=1)
         assert (await client.hear())["id"] == 8
+
+
+HUGE = '{"action":"accept","content":{"which":"' + "x" * MAX_LINE_BYTES + '"}}'
+MANY = '{"action":"accept","content":{"which":[' + "1," * 20_000 + "1]}}"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"jsonrpc":"2.0","id":ID,"result":' + HUGE + "}", "it is over 4 MiB"),
+        ('{"result":' + HUGE + ',"id":ID,"jsonrpc":"2.0"}', "it is over 4 MiB"),
+        ('{"id":ID,"jsonrpc":"2.0","result":' + MANY + "}", "values"),
+        ('{"jsonrpc":"2.0","id":ID,"result":{"action":accept}}', "it is no JSON"),
+    ],
+    ids=["4-MiB", "4-MiB-and-the-id-behind", "20,000-values", "no-json"],
+)
+async def test_an_answer_that_is_not_read_is_waited_for_no_longer(line: str, why: str) -> None:
+    async with served(Asks()) as client:
+        await client.initialize(elicitation={})
+        await client.call(1)
+        asked = await client.hear()
+        assert asked["method"] == "elicitation/create"
+        async with trio.open_nursery() as nursery:
+            answer = line.replace("ID", json.dumps(asked["id"])).encode() + b"\n"
+            nursery.start_soon(client.write, answer)
+            said = await client.hear()
+        assert said["id"] == 1
+        (text,) = (part["text"] for part in said["result"]["content"])
+        assert text.startswith("the client cannot ask: the message is not read: ")
+        assert why in text
+
+
+async def test_an_answer_that_is_not_read_and_belongs_to_no_question_is_ignored() -> None:
+    async with served(Fixed()) as client:
+        await client.initialize()
+        await client.write(f'{{"jsonrpc":"2.0","id":77,"result":{MANY}}}\n'.encode())
+        await client.call(2, a=1)
+        assert (await client.hear())["id"] == 2
 
 
 async def test_a_line_that_is_a_little_too_long_comes_with_the_next_one() -> None:

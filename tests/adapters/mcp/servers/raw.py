@@ -89,6 +89,19 @@ def work(call: dict[str, Any]) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
+ODD: list[Any] = [
+    {"name": "bare", "title": 3},
+    {"name": "null", "inputSchema": None, "outputSchema": []},
+    {"name": "empty", "inputSchema": {}, "description": 3, "annotations": "none"},
+    {"name": "list", "inputSchema": {"type": "array"}},
+    {"name": "true", "inputSchema": True},
+    {"name": ["\u001b[31m"], "inputSchema": ANY},
+    "text",
+    None,
+]
+"""Three that can be offered, and five that cannot."""
+
+
 def main() -> None:
     if WAY == "rubbish":
         print("Welcome!\n" * 3, flush=True)
@@ -121,7 +134,7 @@ def main() -> None:
         if WAY == "no-more-pages":
             results["tools/list"]["nextCursor"] = ""
         if WAY == "odd-tool":
-            results["tools/list"]["tools"].append({"name": "odd"})
+            results["tools/list"]["tools"] += ODD
         if method == "tools/list" and WAY == "leaves":
             os._exit(9)
         if method == "tools/call" and WAY == "latin":

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Literal, Self, cast
+from typing import Any, Final, Literal, NamedTuple, Self, cast
 
 import anyio
 import msgspec
@@ -50,8 +50,20 @@ _QUEUED: Final = 16
 _KEPT: Final = 512
 _TOO_LONG: Final = f"it is over {MAX_LINE_BYTES // 2**20} MiB"
 _ID: Final = rb'"id"\s*:\s*(\d{1,15}|"[ !#-\[\]-~]{1,100}")'
+_IS_ANSWER: Final = re.compile(
+    rb'\s*\{\s*(?:(?:"jsonrpc"\s*:\s*"2\.0"|' + _ID + rb')\s*,\s*)*"(?:result|error)"\s*:'
+)
 _ID_FIRST: Final = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
 _ID_LAST: Final = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
+class _Unread(NamedTuple):
+    """A line that is not read: its two ends, and why."""
+
+    first: bytes
+    last: bytes
+    why: str
+    code: int = INVALID_REQUEST
 
 
 class _Closing:
@@ -171,11 +183,11 @@ class Incoming(_Closing):
             line = await self._line()
             if line is None:
                 raise anyio.EndOfStream
-            message = await self._read(line)
+            message = await (self._read(line) if isinstance(line, bytes) else self._answer(line))
             if message is not None:
                 return SessionMessage(message)
 
-    async def _line(self) -> bytes | None:
+    async def _line(self) -> bytes | _Unread | None:
         while True:
             end = self._bytes.find(b"\n", self._looked)
             if end >= 0:
@@ -184,9 +196,9 @@ class Incoming(_Closing):
                 self._looked = 0
                 if len(line) <= MAX_LINE_BYTES:
                     return line
-                await self._refuse_unread(line, line, _TOO_LONG)
+                return _Unread(line, line, _TOO_LONG)
             elif len(self._bytes) > MAX_LINE_BYTES:
-                await self._skip()
+                return await self._skip()
             elif not await self._more():
                 return None
             else:
@@ -200,7 +212,7 @@ class Incoming(_Closing):
         self._bytes += piece
         return bool(piece)
 
-    async def _skip(self) -> None:
+    async def _skip(self) -> _Unread:
         """Go on behind a line that is too long; of it only its two ends are kept."""
         first, last = bytes(self._bytes[:_KEPT]), b""
         while True:
@@ -210,28 +222,30 @@ class Incoming(_Closing):
             del self._bytes[: end + 1 if end >= 0 else len(self._bytes)]
             self._looked = 0
             if end >= 0 or not await self._more():
-                break
-        await self._refuse_unread(first, last, _TOO_LONG)
+                return _Unread(first, last, _TOO_LONG)
 
-    async def _refuse_unread(
-        self, first: bytes, last: bytes, why: str, code: int = INVALID_REQUEST
-    ) -> None:
-        found = _ID_FIRST.match(first[:_KEPT]) or _ID_LAST.search(last[-_KEPT:])
+    async def _answer(self, unread: _Unread) -> JSONRPCMessage | None:
+        """Refuse it; an answer of the client counts as an error, so that no one waits for it."""
+        first, last = unread.first[:_KEPT], unread.last[-_KEPT:]
+        found = _ID_FIRST.match(first) or _ID_LAST.search(last)
         id = msgspec.json.decode(found[1]) if found is not None else None
-        await self._out.refuse(id, code, f"the message is not read: {why}")
+        why = f"the message is not read: {unread.why}"
+        if id is not None and _IS_ANSWER.match(first):
+            error = ErrorData(code=unread.code, message=why)
+            return JSONRPCError(jsonrpc="2.0", id=id, error=error)
+        await self._out.refuse(id, unread.code, why)
+        return None
 
     async def _read(self, line: bytes) -> JSONRPCMessage | None:
         if not line.strip():
             await trio.lowlevel.checkpoint()
             return None
         if len(line) > LIGHT_BYTES and (excess := weigh(line).excess) is not None:
-            await self._refuse_unread(line, line, excess)
-            return None
+            return await self._answer(_Unread(line, line, excess))
         try:
             found: Any = msgspec.json.decode(whole_characters(line))
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            await self._refuse_unread(line, line, f"it is no JSON: {error}", PARSE_ERROR)
-            return None
+            return await self._answer(_Unread(line, line, f"it is no JSON: {error}", PARSE_ERROR))
         fields = cast("dict[str, Any]", found if isinstance(found, dict) else {})
         id = fields.get("id")
         has_id = isinstance(id, (int, str)) and not isinstance(id, bool)
