@@ -217,6 +217,8 @@ def test_cancels_of_what_is_not_under_way_are_ignored(child: Child) -> None:
 def test_slow_tools_hold_no_hook(child: Child) -> None:
     tools = [child.request("tool/call", tool_call("stuck")) for _ in range(5)]
     assert child.ask("hook/pre_tool_call", do("deny")) == {"decision": "deny", "reason": "no"}
+    # a call that no thread has begun is answered when it is cancelled
+    assert {child.said("$/progress")["id"] for _ in tools} == set(tools)
     for tool in tools:
         child.notify("$/cancelRequest", {"id": tool})
     assert child.ask("ping", {}) == {}
