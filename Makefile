@@ -40,7 +40,7 @@ bench-hermes: ## what a plugin costs in the real Hermes Agent, on an idle machin
 real-clients: $(DEV) ## plugins in the real Claude Code, Codex, Gemini CLI and Copilot CLI (1 GB from npm), offline; some of it: make real-clients ARGS="codex session"
 	@$(BIN)/python -m tests.real_clients $(ARGS)
 
-real-servers: $(DEV) ## public MCP servers from npm and PyPI (0.3 GB) as plugins, with a guard in front, and the protocol's conformance suite; some of them: make real-servers ARGS="git time"
+real-servers: $(DEV) ## public MCP servers from npm and PyPI (0.3 GB) as plugins, with a guard in front, the protocol's conformance suite and its Inspector; some of them: make real-servers ARGS="git time"
 	@$(BIN)/python -m tests.real_servers $(ARGS)
 
 pythons: $(DEV) ## the SDK on the oldest Python that is found, the host on the newest; on every one: make pythons ARGS=--all

@@ -1,6 +1,6 @@
 """`make real-servers`: public MCP servers as plugins in `sliphook chat`, with a guard in front.
 
-    python -m tests.real_servers [SERVER | conformance] ...
+    python -m tests.real_servers [SERVER | conformance | inspector] ...
 
 npm and pip install the servers. Each has a home of its own, is installed as a user does it, and is
 called by the scripted model.
@@ -26,14 +26,15 @@ from tests.adapters.attached.fake_agent import wait_for
 from tests.programs import WAIT_S, Program, Workshop
 
 from .conformance import conforms
-from .servers import FORBIDDEN, SERVERS, Server, ServersMissing, Step, install
+from .inspector import inspects
+from .servers import FORBIDDEN, GUARD, SERVERS, Server, ServersMissing, Step, install
 
 _SECRET: Final = "a-secret-of-the-user"
-_GUARD: Final = f"""
-if method == "hook/pre_tool_call" and "{FORBIDDEN}" in json.dumps(params["arguments"]):
-    return {{"decision": "deny", "reason": "not this"}}
-"""
-_SUITE: Final = "conformance"
+_CLIENTS: Final[dict[str, Callable[[Path], None]]] = {
+    "conformance": conforms,
+    "inspector": inspects,
+}
+"""Programs that try `sliphook mcp`."""
 _LONG: Final = Step("trigger-long-running-operation", {"duration": 600, "steps": 600}, "")
 
 
@@ -108,7 +109,7 @@ class World:
         self.guard: Program = Workshop(home).program(
             "guard",
             subscriptions=[{"event": one, **(match if "tool" in one else {})} for one in events],
-            on=_GUARD,
+            on=GUARD,
         )
         self.sliphook("install", str(self.guard.path), "--yes")
         words = server.words(self.project)
@@ -189,8 +190,9 @@ def interrupted(home: Path) -> None:
 
 def main(wanted: list[str]) -> int:
     """The exit code: 0 if every server went well."""
-    if unknown := set(wanted) - set(SERVERS) - {_SUITE}:
-        print(f"there is no {', '.join(sorted(unknown))}; there is {', '.join(SERVERS)}, {_SUITE}")
+    there_is = [*SERVERS, *_CLIENTS]
+    if unknown := set(wanted) - set(there_is):
+        print(f"there is no {', '.join(sorted(unknown))}; there is {', '.join(there_is)}")
         return 2
     try:
         install()
@@ -205,8 +207,7 @@ def main(wanted: list[str]) -> int:
     }
     if "everything" in tried:
         tried["an interrupt"] = interrupted
-    if not wanted or _SUITE in wanted:
-        tried[_SUITE] = conforms
+    tried |= {name: run for name, run in _CLIENTS.items() if not wanted or name in wanted}
     failed = 0
     for name, run in tried.items():
         begun_s = time.monotonic()

@@ -16,10 +16,11 @@ from typing import Final
 from tests.programs import WAIT_S
 
 from .over_http import over_http
-from .servers import FOLDER
+from .servers import FOLDER, node
 
 _SUITE: Final = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-_PLUGIN: Final = Path(__file__).parent / "conformance_plugin.py"
+PLUGIN: Final = Path(__file__).parent / "conformance_plugin.py"
+"""Has a tool of each kind, and a command."""
 _PYTHON: Final = f"{sys.executable} -m"
 _CLIENT: Final = {
     "initialize": f"{_PYTHON} sliphook run hello --mcp",
@@ -51,17 +52,15 @@ def conforms(home: Path) -> None:
             _run("client", scenario, environment, "--command", command, *patience)
             continue
         _run("client", scenario, environment, "--command", command, *patience)
-    served = [sys.executable, "-m", "sliphook", "mcp", "--plugin", str(_PLUGIN)]
+    served = [sys.executable, "-m", "sliphook", "mcp", "--plugin", str(PLUGIN)]
     for scenario in _SERVER:
         with over_http(served, environment) as address:
             _run("server", scenario, environment, "--url", address)
 
 
 def _run(side: str, scenario: str, environment: dict[str, str], *options: str) -> None:
-    # the suite does not load on Node 20
-    (node,) = FOLDER.glob("node_modules/node-*/bin/node")
     done = subprocess.run(
-        [str(node), str(FOLDER / _SUITE), side, "--scenario", scenario, *options],
+        [str(node()), str(FOLDER / _SUITE), side, "--scenario", scenario, *options],
         env=environment,
         capture_output=True,
         text=True,

@@ -18,6 +18,11 @@ _INSTALL_S: Final = 1800.0
 _LOCKS: Final = ("package.json", "package-lock.json", "requirements.txt", "requirements-sdk1.txt")
 FORBIDDEN: Final = "forbidden"
 """A call with this word in its arguments is denied by the guard."""
+GUARD: Final = f"""
+if method == "hook/pre_tool_call" and "{FORBIDDEN}" in json.dumps(params["arguments"]):
+    return {{"decision": "deny", "reason": "not this"}}
+"""
+"""What the guard does."""
 
 
 class ServersMissing(Exception):
@@ -55,6 +60,12 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     words: Callable[[Path], list[str]]
     tools: tuple[str, ...]
     steps: Callable[[Path], list[Step]]
+
+
+def node() -> Path:
+    """The Node that was installed with them: the suite and the Inspector do not load on Node 20."""
+    (found,) = FOLDER.glob("node_modules/node-*/bin/node")
+    return found
 
 
 def _python(program: str, *words: str, sdk: str = "python") -> list[str]:

@@ -771,16 +771,16 @@ async def test_where_the_session_has_no_person(autojump_clock: MockClock) -> Non
     ] * 2
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("answer", [False, OSError("gone"), "no"])
 async def test_without_a_person_it_waits_for_no_other_question(
-    autojump_clock: MockClock, fails: bool, caplog: pytest.LogCaptureFixture
+    autojump_clock: MockClock, answer: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     asker, person = Asker(), Person(after_s=50)
 
-    def can_ask(request: AskRequest) -> bool:
-        if fails:
-            raise OSError("gone")
-        return False
+    def can_ask(request: AskRequest) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async with (
         PluginHost([asker], asker=person, can_ask=can_ask) as host,
@@ -799,7 +799,7 @@ async def test_without_a_person_it_waits_for_no_other_question(
     assert result == {"outcome": "nobody", "answer": None}
     assert person.notes == []
     assert [one.message for one in caplog.records if one.levelname == "ERROR"] == (
-        ["can_ask failed, so no one is asked"] if fails else []
+        ["can_ask failed, so no one is asked"] if answer is not False else []
     )
 
 

@@ -91,7 +91,9 @@ class People(NamedTuple):
     def asker_of(self, request: AskRequest) -> Asker | None:
         """Asks someone about this; None if no one can be asked."""
         try:
-            can = self.can_ask is None or self.can_ask(request)
+            can: object = self.can_ask is None or self.can_ask(request)
+            if not isinstance(can, bool):  # the coroutine of an async function would count as true
+                raise TypeError(f"it returned {type(can).__name__}, and no bool")
         except Exception:
             _log.exception("can_ask failed, so no one is asked")
             can = False
