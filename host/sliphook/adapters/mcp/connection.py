@@ -223,7 +223,7 @@ class ServerConnection:
         except _FAULTS as exc:
             raise ConnectionError(_said(exc)) from exc
         fitted, left_out = fit(self._name, offered, self._settings.prefix)
-        return fitted, self._lists.left_out + left_out
+        return fitted, [*self._lists.left_out, *left_out]
 
     async def call(
         self, tool: Fitted, arguments: dict[str, Any], ctx: sdk.AsyncContext

@@ -26,12 +26,12 @@ class ToolLists:
     """Those that come over a transport.
 
     Attributes:
-        left_out: a line for each tool that could not be read, since this was cleared; at most 20.
-            They may be quoted.
+        left_out: the lines of the tools that could not be read, since this was cleared, each once;
+            at most 20. They may be quoted.
     """
 
     def __init__(self) -> None:
-        self.left_out: list[str] = []
+        self.left_out: dict[str, None] = {}
 
     @asynccontextmanager
     async def over(self, transport: Transport) -> AsyncGenerator[tuple[Any, Any]]:
@@ -50,7 +50,7 @@ class ToolLists:
                 read.append(readable(tool))
             except ValueError as error:
                 if len(self.left_out) < _MOST_LINES:
-                    self.left_out.append(str(error))
+                    self.left_out[str(error)] = None
         return {**result, "tools": read}
 
 
