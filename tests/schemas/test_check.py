@@ -146,6 +146,16 @@ def test_a_schema_that_cannot_be_used_is_refused_with_its_place(
         (r"\p{{L}}+{0}", 14),
         (r"[^a{0}]" * 20, 8),
         ("a" * 900 + "{0}", 2),
+        ("[^a]{{99}}{0}", 12),
+        (r"\S{{40}}{0}", 25),
+        (r"(?:(?:a|b|c){{10}}){{10}}{0}", 15),
+        ("(?i)a{{999}}{0}", 12),
+        ("(?i)^[a-z0-9.-]+-[a-z]{{2}}{0}$", 40),
+        ("(?i)[{0}-\U0010ffff]", 2),
+        ("(?si:[a-\u3000]{0})", 2),
+        (r"(?i)[\x00-\u{{10FFFF}}]{0}", 2),
+        (r"(?i)\p{{L}}{0}", 2),
+        ("(?ix)[a - \u3000]{0}", 2),
     ],
 )
 def test_expressions_of_a_schema_count_by_what_they_take(expression: str, taken: int) -> None:

@@ -7,7 +7,8 @@ look-around and back-references, which it tries with backtracking. Look-ahead at
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from .errors import SchemaError
@@ -20,11 +21,21 @@ BACKTRACK_CHARS: Final = 256
 takes time in the square of the text.
 """
 
-_CLASSES: Final = {"p": 8, "P": 8, "w": 4, "W": 4, "d": 2, "D": 2, "s": 2, "S": 2}
-
-
 _SCHEMA_US: Final = 12
 """To read and compile one schema, in microseconds."""
+_WIDE_US: Final = 32
+r"""More for a class of nearly all of Unicode, such as a dot, `[^a]` or `\S`."""
+_PROPERTY_US: Final = 450
+r"""More for `\p{...}`, which the engine looks up in its tables."""
+_FOLD_US: Final = 2_500
+r"""More for a long range, as in `[a-\u{10FFFF}]`, and for `\p{...}`, where case does not count: the
+engine goes through all characters of it."""
+_COPIES_US: Final = 600
+"""The most for copies of what is repeated: then the engine has found that it is too large."""
+_NO_CASE: Final = re.compile(r"\(\?[a-zA-Z]*i")
+_LONG_RANGE: Final = re.compile(r"-\s*(?:[^\x00-\x7f]|\\[xuU0-7])")
+_PROPERTY: Final = re.compile(r"\\[pP]")
+_ASCII_CLASS: Final = re.compile(r"\[(?!\^)(?:[ -Z^-~]|\\[^pPwWDsSxuU0-7])*\Z")
 
 
 class Expression(NamedTuple):
@@ -32,26 +43,79 @@ class Expression(NamedTuple):
 
     Attributes:
         text: what the engine tries.
+        worth: how many schemas take as long to read and compile; never fewer.
         weight: about how many states the engine has for it.
         backtracks: it needs backtracking, so that only short texts are tried.
         also: expressions that must match as well (True), or must not (False).
     """
 
     text: str
+    worth: int
     weight: int
     backtracks: bool
     also: tuple[tuple[str, bool], ...] = ()
 
 
-def schemas_worth(text: str) -> int:
-    r"""How many schemas take as long to read and compile as this expression; never fewer.
+class _Elements(NamedTuple):
+    r"""What the elements of an expression count, each as often as it is repeated.
 
-    It takes 25 us, 3 for each character, 32 for each class of nearly all of Unicode, such as a dot
-    or `\S`, and 450 more for `\p{...}`, which the engine looks up in its tables.
+    Attributes:
+        char: one character of ASCII.
+        wide: another one, and `.`.
+        escapes: `\w` and the like, by their letter.
+        of_class: a class, by its characters up to the `]`.
+        most: what is more is not told apart.
     """
-    classes = text.count(".") + text.count("[^") + text.count("\\")
-    properties = text.count("\\p") + text.count("\\P")
-    return 1 + (25 + 3 * len(text) + 32 * classes + 450 * properties) // _SCHEMA_US
+
+    char: float
+    wide: float
+    escapes: dict[str, float]
+    of_class: Callable[[str], float]
+    most: int
+
+
+def _states_of_class(text: str) -> float:
+    return 2 + 8 * len(_PROPERTY.findall(text))
+
+
+def _us_of_class(text: str) -> float:
+    if _ASCII_CLASS.match(text):
+        return 1.4
+    return 5 + len(text) / 2 + 60 * len(_PROPERTY.findall(text))
+
+
+_STATES: Final = _Elements(
+    char=1,
+    wide=1,
+    escapes={"p": 8, "P": 8, "w": 4, "W": 4, "d": 2, "D": 2, "s": 2, "S": 2},
+    of_class=_states_of_class,
+    most=MAX_WEIGHT,
+)
+"""About how many states the engine has."""
+_COPIES: Final = _Elements(
+    char=0.3,
+    wide=5,
+    escapes={"p": 60, "P": 60, "w": 2, "W": 5, "d": 2, "D": 5, "s": 5, "S": 5},
+    of_class=_us_of_class,
+    most=_COPIES_US,
+)
+"""How many microseconds it takes to write them."""
+
+
+def _worth(text: str) -> int:
+    """How many schemas take as long to read and compile.
+
+    An expression takes 25 us, 3 for each character, and more for what stands in it: about twice what
+    it does take, so that few copies of something are contained in it.
+    """
+    properties = len(_PROPERTY.findall(text))
+    us = 25 + 3 * len(text) + _PROPERTY_US * properties
+    us += _WIDE_US * (text.count(".") + text.count("[^") + text.count("\\"))
+    copies, _ = _measure(text, _COPIES)
+    if _NO_CASE.search(text):
+        us += _FOLD_US * (properties + len(_LONG_RANGE.findall(text)))
+        copies *= 2
+    return 1 + int(max(us, 25 + copies)) // _SCHEMA_US
 
 
 def read_pattern(text: str) -> Expression:
@@ -62,7 +126,8 @@ def read_pattern(text: str) -> Expression:
     """
     if len(text) > MAX_PATTERN_CHARS:
         raise SchemaError(f"has {len(text):,} characters; at most {MAX_PATTERN_CHARS:,} are tried")
-    weight, backtracks = _measure(text)
+    states, backtracks = _measure(text, _STATES)
+    weight = int(states)
     if weight > MAX_WEIGHT:
         raise SchemaError(
             "repeats too much: written out, its repetitions have more than"
@@ -70,9 +135,9 @@ def read_pattern(text: str) -> Expression:
         )
     if backtracks and (apart := _apart(text)) is not None:
         rest, also = apart
-        if not any(_measure(part)[1] for part in (rest, *(one for one, _ in also))):
-            return Expression(rest, weight, False, tuple(also))
-    return Expression(text, weight, backtracks)
+        if not any(_measure(part, _STATES)[1] for part in (rest, *(one for one, _ in also))):
+            return Expression(rest, _worth(text), weight, False, tuple(also))
+    return Expression(text, _worth(text), weight, backtracks)
 
 
 def _apart(text: str) -> tuple[str, list[tuple[str, bool]]] | None:
@@ -135,15 +200,15 @@ def _class_end(text: str, start: int) -> int:
     raise SchemaError("has a [ that no ] closes")
 
 
-def _measure(text: str) -> tuple[int, bool]:
-    """About how many states the expression has, and whether it needs backtracking.
+def _measure(text: str, elements: _Elements) -> tuple[float, bool]:
+    """What the elements of the expression come to, and whether it needs backtracking.
 
     Raises:
         SchemaError: its brackets do not pair.
     """
     backtracks = False
     # for each open group: the sum before it, and the last element of it
-    sums, last = [0], 0
+    sums, last = [0.0], 0.0
     at = 0
     while at < len(text):
         char = text[at]
@@ -171,23 +236,23 @@ def _measure(text: str) -> tuple[int, bool]:
             last = last * count + 1
         else:
             sums[-1] += last
-            last = 1
+            last = elements.char if char.isascii() and char != "." else elements.wide
             if char == "\\":
                 at += 1
                 following = text[at : at + 1]
                 if not following:
                     raise SchemaError("ends in a \\")
-                last = _CLASSES.get(following, 1)
+                last = elements.escapes.get(following, elements.char)
                 # back-references, and what only the backtracking engine knows
                 if (following.isdigit() and following != "0") or following in "kGKZ":
                     backtracks = True
             elif char == "[":
                 end = _class_end(text, at)
-                last = 2 + sum(_CLASSES[c] for c in text[at:end] if c in "pP")
+                last = elements.of_class(text[at:end])
                 at = end
         at += 1
-        if sums[-1] + last > MAX_WEIGHT:
-            return MAX_WEIGHT + 1, backtracks
+        if sums[-1] + last > elements.most:
+            return elements.most + 1, backtracks
     if len(sums) > 1:
         raise SchemaError("has a ( that no ) closes")
     return sums[0] + last, backtracks

@@ -29,7 +29,7 @@ from .keywords import (
 )
 from .order import in_order
 from .parts import SchemaPart
-from .patterns import MAX_PATTERN_CHARS, read_pattern, schemas_worth
+from .patterns import read_pattern
 
 MAX_PARTS: Final = 700
 """The most schemas in one, counted by what they take to read: each 10 us at most (`_worth`)."""
@@ -70,7 +70,7 @@ def read_schema(raw: Any, at_most: int = MAX_PARTS) -> ReadSchema:
 
 
 def _worth(raw: dict[str, Any] | bool) -> int:
-    """How many schemas a schema counts as, but for its expressions (`schemas_worth`)."""
+    """How many schemas a schema counts as, but for its expressions (`Expression.worth`)."""
     if not is_object(raw):
         return 1
     return 1 + len(raw) // 6 + sum([name in raw for name in _NAMING])
@@ -141,11 +141,12 @@ class _Reader:
             raise TooManySchemas(f"has more than {self._at_most} schemas, expressions counted")
 
     def _pattern(self, part: SchemaPart, keyword: str, text: str) -> Any:
-        self._count(schemas_worth(text[:MAX_PATTERN_CHARS]))  # first: to read it takes time too
         try:
-            return read_pattern(text)
+            found = read_pattern(text)
         except SchemaError as error:
             raise part.wrong(keyword, f"{quote(text, 80)} {error.why}") from None
+        self._count(found.worth)
+        return found
 
     def _read_keywords(self, part: SchemaPart, raw: dict[str, Any]) -> None:
         self._name(part, raw)

@@ -46,6 +46,10 @@ def _doubling(depth: int, keyword: str) -> dict[str, Any]:
     return {"$ref": "#/$defs/n0", "$defs": {**parts, f"n{depth}": {}}}
 
 
+def _patterns(expression: str, times: int) -> dict[str, Any]:
+    return {"properties": {f"a{i}": {"pattern": expression.format(i)} for i in range(times)}}
+
+
 CASES = (
     _refused("properties as a list", {"properties": []}, "properties is a list"),
     _refused("a type that is none", {"properties": {"a": {"type": "int"}}}, "did you mean integer"),
@@ -73,5 +77,11 @@ CASES = (
     _taken("oneOf that doubles", _doubling(18, "oneOf")),
     _taken("600 parts", {"properties": {f"a{i}": {"minLength": 1} for i in range(600)}}),
     _taken("190 loops", {"properties": {f"a{i}": {"items": {"minLength": 1}} for i in range(190)}}),
+    _refused(
+        "long ranges of any case", _patterns("(?i)[\u0100-\U0010ffff]{}", 4), "expressions counted"
+    ),
+    _refused("copies of wide classes", _patterns("[^a]{{99}}{}", 20), "expressions counted"),
+    _taken("a long range of any case", _patterns("(?i)[\u0100-\U0010ffff]{}", 3)),
+    _taken("twelve times copies", _patterns("[^a]{{99}}{}", 12)),
     _taken("catastrophic", {"properties": {"a": {"pattern": "^(a|a)*b$"}}}),
 )
