@@ -77,11 +77,27 @@ async def test_readers_that_have_used_up_their_time_go_on_one_in_a_pass() -> Non
     async def turn() -> None:
         await pace.reader_turn()
         assert pace.reading.left_s == READING_S
-        pace.reading.left_s -= READING_S
+        pace.reading.spend(READING_S)
 
     went_on = await in_each_pass(20, turn)
     assert went_on.total() == 20
     assert max(went_on.values()) == 1
+
+
+async def test_what_is_used_up_is_there_again_in_the_next_pass() -> None:
+    pace = Pace()
+    left_s: list[float] = []
+    with _Passes() as passes:
+        for _ in range(3):
+            pace.reading.spend(READING_S)
+            used_up_in = passes.number
+            pace.reading.spend(READING_S)
+            left_s.append(pace.reading.left_s)
+            while pace.reading.left_s < READING_S:
+                assert passes.number <= used_up_in + 1
+                await trio.lowlevel.checkpoint()
+            assert passes.number > used_up_in
+    assert left_s == [-READING_S] * 3
 
 
 async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
-from math import inf
 
 import pytest
 import trio
@@ -15,7 +14,7 @@ import trio.testing
 from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines
-from sliphook.transport.pace import READING_S, STRETCH_S, Pace, SharedTime
+from sliphook.transport.pace import READING_S, Pace, SharedTime
 from sliphook.transport.reader import PipeReader
 from sliphook.wire.framing import Body, FramingError, Stray
 
@@ -70,9 +69,8 @@ async def reading(
 
 
 def use_up(budget: SharedTime) -> None:
-    """Nothing is left of it, and it does not begin anew."""
-    budget.renew(inf)
-    budget.left_s = 0.0
+    """Nothing is left of it, and no pass renews it."""
+    budget.left_s, budget._used_up = 0.0, object()  # pyright: ignore[reportPrivateUsage]
 
 
 async def until_handled(owner: Owner, count: int) -> None:
@@ -300,15 +298,23 @@ async def test_a_look_finds_what_came_behind_what_waits_for_its_turn(
         assert len(owner.at) == 3
 
 
-@pytest.mark.parametrize(("size", "handled"), [(100, True), (5_000, False)])
+@pytest.mark.parametrize(
+    ("more", "handled"),
+    [
+        ('"result":{}', True),
+        (f'"result":"{"x" * 5_000}"', False),
+        ('"method":"host/tools","params":{}', False),
+    ],
+    ids=["a small reply", "a large one", "a request"],
+)
 async def test_a_small_reply_does_not_wait_behind_what_others_write(
-    autojump_clock: trio.testing.MockClock, size: int, handled: bool
+    autojump_clock: trio.testing.MockClock, more: str, handled: bool
 ) -> None:
     pace, owner = Pace(), Owner(asked=True)
     owner.is_owed = True
     async with reading(owner, task=False, pace=pace) as into:
         use_up(pace.reading)
-        os.write(into, LINE.replace(b"x", b"x" * size))
+        os.write(into, f'{{"jsonrpc":"2.0","id":"1",{more}}}\n'.encode())
         with trio.move_on_after(1):
             await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
         assert bool(owner.at) is handled
@@ -317,13 +323,14 @@ async def test_a_small_reply_does_not_wait_behind_what_others_write(
 class Slow(list[float]):
     """Where an owner notes its messages; to handle each takes more than the readers have."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, took_s: float = 1.1 * READING_S) -> None:
         super().__init__()
         self._clock = clock
+        self._took_s = took_s
 
     def append(self, at: float, /) -> None:
         super().append(at)
-        self._clock.now_s += 1.1 * READING_S
+        self._clock.now_s += self._took_s
 
 
 class Clock:
@@ -339,12 +346,13 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("sliphook.transport.reader.perf_counter", clock)
-    monkeypatch.setattr("sliphook.transport.pace.perf_counter", clock)
     return clock
 
 
+# also where something else has the processor for a while, in the midst of a pass
+@pytest.mark.parametrize("took_s", [1.1 * READING_S, 60.0])
 async def test_readers_of_many_plugins_share_the_time_of_a_pass(
-    autojump_clock: trio.testing.MockClock, clock: Clock
+    autojump_clock: trio.testing.MockClock, clock: Clock, took_s: float
 ) -> None:
     pace, owners = Pace(), [Owner(asked=True) for _ in range(12)]
     at_once: list[int] = []
@@ -353,7 +361,7 @@ async def test_readers_of_many_plugins_share_the_time_of_a_pass(
         pipes = [await stack.enter_async_context(reading(one, pace=pace)) for one in owners]
         await trio.testing.wait_all_tasks_blocked()
         for owner, into in zip(owners, pipes, strict=True):
-            owner.at = Slow(clock)
+            owner.at = Slow(clock, took_s)
             os.write(into, LINE * 3)
         while before < 36:
             await trio.lowlevel.checkpoint()
@@ -384,6 +392,8 @@ async def test_looks_at_what_many_plugins_have_written_share_their_time(
         assert sum(len(owner.at) for owner in floods) == 1
         # it was read already, or lies in the pipe
         os.write(pipes[-1], LINE * 2)
+        for budget in (pace.reading, pace.looking):
+            use_up(budget)
         await quiet.reader.read_for(Call("hook/x", 5.0, lambda _: None))
         assert quiet.at == []
         quiet.reader.read_now()
@@ -394,7 +404,7 @@ async def test_looks_at_what_many_plugins_have_written_share_their_time(
         for owner in floods:
             owner.reader.read_now()
         assert sum(len(owner.at) for owner in floods) == 1
-        clock.now_s += STRETCH_S
+        pace.looking.renew()
         floods[-1].reader.read_now()
         assert len(floods[-1].at) == 1
 

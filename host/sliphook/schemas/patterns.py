@@ -105,8 +105,8 @@ _COPIES: Final = _Elements(
 def _worth(text: str) -> int:
     """How many schemas take as long to read and compile.
 
-    An expression takes 25 us, 3 for each character, and more for what stands in it: about twice what
-    it does take, so that few copies of something are contained in it.
+    An expression takes 25 us, 3 for each character, and more for what stands in it: about twice
+    what it does take, so that few copies of something are contained in it.
     """
     properties = len(_PROPERTY.findall(text))
     us = 25 + 3 * len(text) + _PROPERTY_US * properties

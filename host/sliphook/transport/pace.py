@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Final
 
 import trio
@@ -17,41 +16,45 @@ One more message may follow, and who waited for a turn may get it behind others 
 """
 LOOKING_S: Final = 0.005
 """For all looks at what has come already, before calls count as late: many may expire at once."""
-STRETCH_S: Final = 0.02
-"""How long the loop may be held: after that a `SharedTime` begins anew."""
 
 
 class SharedTime:
-    """A time that many share.
+    """A time that many share in one pass of the loop.
+
+    Passes and no clock renew it: on a busy machine any time may go by within a pass.
 
     Args:
-        time_s: in `STRETCH_S`.
+        time_s: in each pass.
 
     Attributes:
-        left_s: what is left of it; who works subtracts what that took.
+        left_s: what is left of it.
     """
 
     def __init__(self, time_s: float) -> None:
-        self._time_s = time_s
-        self.renew(perf_counter())
+        self._time_s = self.left_s = time_s
+        self._used_up: object | None = None
 
-    def renew(self, now_s: float) -> None:
-        """Begin anew; `now_s` is of `perf_counter()`."""
-        self.left_s, self._since_s = self._time_s, now_s
+    def spend(self, took_s: float) -> None:
+        """So much of it has gone; if it is used up, the next pass has it anew."""
+        self.left_s -= took_s
+        if self.left_s <= 0 and self._used_up is None:
+            used_up = self._used_up = object()
+            trio.lowlevel.current_trio_token().run_sync_soon(self._pass_has_begun, used_up)
 
-    def renew_if_due(self, now_s: float) -> bool:
-        """Begin anew if the last time is long ago; True if it is."""
-        if now_s - self._since_s < STRETCH_S:
-            return False
-        self.renew(now_s)
-        return True
+    def renew(self) -> None:
+        """A pass has begun since it was used up."""
+        self.left_s, self._used_up = self._time_s, None
+
+    def _pass_has_begun(self, used_up: object) -> None:
+        if self._used_up is used_up:
+            self.renew()
 
 
 class Pace:
     """What the tasks of a host's plugins pass before they do much without waiting.
 
     Attributes:
-        reading: of the readers. If nothing is left, and none is due, they wait for a turn.
+        reading: of the readers. If nothing is left, they wait for a turn.
         looking: of the looks at what has come, before calls count as late.
     """
 
@@ -69,4 +72,4 @@ class Pace:
     async def reader_turn(self) -> None:
         """Wait for this reader's turn: a pass of the loop, or one for each reader before it."""
         async with self._turns:
-            self.reading.renew(perf_counter())  # a pass has begun since
+            self.reading.renew()  # a pass has begun since

@@ -245,9 +245,10 @@ class PipeReader:
         if not data:
             return
         began = perf_counter()
-        has_time = self._pace.reading.left_s > 0 or self._pace.reading.renew_if_due(began)
-        # a small reply does not wait behind what others write
-        at_once = has_time or (len(data) <= REPLY_BYTES and self._owner.is_owed)
+        has_time = self._pace.reading.left_s > 0
+        # a small reply does not wait behind what others write; to handle a request may take long
+        is_reply = len(data) <= REPLY_BYTES and self._owner.is_owed and b'"method"' not in data
+        at_once = has_time or is_reply
         body = self._frames.whole(data) if at_once else None
         self._brought_one = body is not None
         if body is None:
@@ -258,7 +259,7 @@ class PipeReader:
                     self._backpressure.count(body.size)
             except FramingError as error:
                 self._give_up_on(error)
-        self._pace.reading.left_s -= perf_counter() - began
+        self._pace.reading.spend(perf_counter() - began)
         if body is None and has_time:
             self._handle_some()
 
@@ -297,13 +298,12 @@ class PipeReader:
     def _handle_at_once(self) -> None:
         """Handle what was read; what takes longer is left to the reader's task."""
         began = now = perf_counter()
-        self._pace.looking.renew_if_due(began)
         least_s = SMALL_LOOK_S if self._left_small else 0.0
         until = began + max(self._pace.looking.left_s, least_s)
         while self._left_some and now < until:
             self._handle_some()
             now = perf_counter()
-        self._pace.looking.left_s -= now - began
+        self._pace.looking.spend(now - began)
         if self._left_some:
             self._move("reply due")
             self.nudge()
@@ -328,7 +328,7 @@ class PipeReader:
             piece = None
             self._give_up_on(error)
         self._left_some = piece is not None
-        self._pace.reading.left_s -= now - began
+        self._pace.reading.spend(now - began)
 
     def _handle(self, piece: Body | Stray) -> None:
         if isinstance(piece, Stray):
