@@ -771,6 +771,38 @@ async def test_where_the_session_has_no_person(autojump_clock: MockClock) -> Non
     ] * 2
 
 
+@pytest.mark.parametrize("person", [None, Person(HostError("the client has gone"), after_s=1)])
+async def test_what_only_plugins_can_answer_holds_up_no_question_to_the_person(
+    autojump_clock: MockClock, person: Person | None
+) -> None:
+    asker, phone = Asker(), Phone()
+
+    async def agrees(_: str) -> bool:
+        await trio.sleep(0.5)
+        return True
+
+    async with (
+        PluginHost([asker, phone], asker=person) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+
+        async def decides() -> Any:
+            await phone.asked()
+            await trio.sleep(5)
+            found = await quickly(turn.decide("question", "Go on?", agrees))
+            await phone.answers('{"server":"b"}')
+            return found
+
+        result, (decided,) = await beside(lambda: asker.puts(session, schema=WHERE), decides)
+    assert decided.allowed
+    assert result == {"outcome": "answered", "answer": {"server": "b"}}
+    assert phone.over() == [
+        ("question", "allow", "user"),
+        ("question", '{"server":"b"}', "phone"),
+    ]
+
+
 @pytest.mark.parametrize("answer", [False, OSError("gone"), "no"])
 async def test_without_a_person_it_waits_for_no_other_question(
     autojump_clock: MockClock, answer: object, caplog: pytest.LogCaptureFixture

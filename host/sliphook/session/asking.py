@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Final, Literal
 
@@ -114,7 +114,7 @@ async def put_question(
         turn: the turn that waits; its end settles the question.
         question: a new one.
         person: asks the person; None if none can be asked. Cancelled when a plugin has answered.
-        queued: the session asks one at a time; else it is asked at once, where others may be.
+        queued: the session asks its person one at a time; else at once, where others may be.
     """
     question.has_person = person is not None
     turn.questions.add(question)
@@ -130,8 +130,10 @@ async def put_question(
             _tell_received(hooks, turn, question)
             return question.give_up()
         with question.scope:
-            async with hooks.state.asking if queued else nullcontext():
-                await _ask(hooks, turn, question, person)
+            # what only plugins can answer holds up no question to the person
+            of_person = queued and person is not None
+            queue = hooks.state.asking if of_person else nullcontext()
+            await _ask(hooks, turn, question, person, queue)
         return question.give_up()
     finally:
         question.give_up()
@@ -139,24 +141,33 @@ async def put_question(
 
 
 async def _ask(
-    hooks: Hooks, turn: TurnState, question: OpenQuestion, person: AsksPerson | None
+    hooks: Hooks,
+    turn: TurnState,
+    question: OpenQuestion,
+    person: AsksPerson | None,
+    queue: AbstractAsyncContextManager[object],
 ) -> None:
-    # the turn may have ended while another question was open
-    if turn.ended or question.settled is not None:
-        return
-    question.hearers = _may_answer(hooks, question) & set(_tell_required(hooks, turn, question))
+    is_told = False
     try:
-        if person is not None:
-            await ask_person(question, person)
-        elif not question.hearers:
-            question.settle("nobody")
+        async with queue:
+            # the turn may have ended while another question was open
+            if turn.ended or question.settled is not None:
+                return
+            is_told = True
+            told = set(_tell_required(hooks, turn, question))
+            question.hearers = _may_answer(hooks, question) & told
+            if person is not None:
+                await ask_person(question, person)
+            elif not question.hearers:
+                question.settle("nobody")
         if question.settled is None:
             latest = trio.current_time() + _FOR_PLUGINS_S
             question.scope.deadline = min(question.scope.deadline, latest)
             await trio.sleep_forever()
     finally:
-        question.give_up()
-        _tell_received(hooks, turn, question)
+        if is_told:
+            question.give_up()
+            _tell_received(hooks, turn, question)
 
 
 # the agent's code: Ctrl+C must reach it as it would without the host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -91,7 +91,7 @@ class People(NamedTuple):
     def asker_of(self, request: AskRequest) -> Asker | None:
         """Asks someone about this; None if no one can be asked."""
         try:
-            can: object = self.can_ask is None or self.can_ask(request)
+            can = cast("object", self.can_ask is None or self.can_ask(request))
             if not isinstance(can, bool):  # the coroutine of an async function would count as true
                 raise TypeError(f"it returned {type(can).__name__}, and no bool")
         except Exception:
