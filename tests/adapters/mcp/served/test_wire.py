@@ -284,6 +284,22 @@ async def test_so_many_calls_at_once_and_no_more() -> None:
     assert backend.cancelled == 256
 
 
+async def test_of_a_client_that_does_not_read_so_many_requests_are_read_and_no_more() -> None:
+    read: list[int] = []
+
+    class Counts(Fixed):
+        async def call(self, request: AskedFor, person: Person | None, report: Report) -> Called:
+            read.append(1)
+            return Called(content="x" * 100_000)
+
+    async with served(Counts()) as client:
+        await client.initialize()
+        with trio.move_on_after(1.0):
+            for id in range(5_000):
+                await client.call(id)
+        assert len(read) <= MOST_OPEN + 64  # some answers are in the queue and in the pipe
+
+
 async def test_an_id_that_is_open_is_refused() -> None:
     async with served(Fixed()) as client:
         await client.initialize()

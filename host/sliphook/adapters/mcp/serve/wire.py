@@ -104,9 +104,10 @@ class Outgoing(_Closing):
             anyio.BrokenResourceError: the client reads no more.
         """
         message = item.message
+        await self.write(message)
+        # not before: of a client that does not read, no more wait here than it may have open
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             self.open.discard(str(message.id))
-        await self.write(message)
 
     async def write(self, message: JSONRPCMessage) -> None:
         """The same for a message that is no answer to an open request."""
