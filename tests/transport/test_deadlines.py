@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from sliphook.transport.call import Call
 from sliphook.transport.deadlines import PASS_S, Deadlines
 
 
@@ -224,3 +225,13 @@ async def test_other_tasks_run_while_many_expire_together(
         await trio.sleep(10)
     assert len(looks) >= 5, looks
     assert [len(item.at) for item in items] == [1] * len(items)
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "words"),
+    [(600.0, "600 s"), (4.987_654, "4.988 s"), (0.05, "0.05 s"), (4.4925e-05, "0.001 s")],
+)
+async def test_what_a_person_reads_of_a_time(timeout_s: float, words: str) -> None:
+    """A plugin that is asked behind a slow one may have next to nothing left."""
+    call = Call("hook/x", timeout_s, lambda _: None)
+    assert call.unanswered() == f"no answer within {words}"

@@ -132,9 +132,11 @@ class Call(msgspec.Struct, eq=False):
         if self.connection is not None:
             self.connection.expire(self, late_s)
         else:
-            self.settle(
-                "timed_out", f"no answer within {self.timeout_s:g} s: the plugin is not ready"
-            )
+            self.settle("timed_out", f"{self.unanswered()}: the plugin is not ready")
+
+    def unanswered(self) -> str:
+        """That it has no answer; what is left of a hook's time may be microseconds."""
+        return f"no answer within {max(self.timeout_s, 0.001):.4g} s"
 
     def so_far_ms(self, now_s: float | None = None) -> float:
         """Milliseconds since it was made; `now_s` is `trio.current_time()` if the caller has it."""

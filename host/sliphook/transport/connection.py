@@ -185,7 +185,7 @@ class Connection:
         # not `withdraw`: that would settle it as cancelled
         if not take_back(self._writer.outbox, [call]):
             self.tell(cancel_of(call))
-        self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
+        self.end(call, "timed_out", call.unanswered())
 
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""
