@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sliphook.check import CheckFinding, Report, check_plugin
+from sliphook.check import CheckFinding, Report, check_plugin, text_rules
 
 from .broken import write
 from .conftest import Only
@@ -120,8 +120,10 @@ WRITES_CHARACTERS = """
 
 
 async def test_a_length_that_is_written_in_characters_is_named_first(
-    tmp_path: Path, only: Only
+    tmp_path: Path, only: Only, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # no reply can be read: what was written of it must come within this time
+    monkeypatch.setattr(text_rules, "_WAIT_S", 6.0)
     only("utf-8")
     report = await checked(write(tmp_path, WRITES_CHARACTERS))
     assert "stdout-clean" in named(report, "failed")
