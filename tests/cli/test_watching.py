@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from sliphook.cli.watching import editions, wait_for_change
 from tests.programs import Workshop, case_of
+from tests.stubborn import wait_for
 
 from .background import Background, started
 from .conftest import WAIT_S
@@ -47,6 +49,17 @@ def test_fire_asks_the_new_file_again(
     lines = watching.until("--watch: waits")
     assert any("failed_to_start" in line for line in lines)
     assert watching.end() == 3, "the status of the last time"
+
+
+def test_a_terminal_that_is_closed_ends_it(
+    shop: Workshop, tmp_path: Path, started: list[Background]
+) -> None:
+    hangs = shop.program("hangs", hears=["pre_tool_call"], on="set_flag('asked')\nreturn NOTHING")
+    watching = Background(tmp_path, "fire", "pre_tool_call", "--plugin", hangs.path, "--watch")
+    started.append(watching)
+    wait_for(shop.flag("asked").exists)
+    watching.process.send_signal(signal.SIGHUP)
+    assert watching.process.wait(WAIT_S) == 129
 
 
 @pytest.mark.parametrize(

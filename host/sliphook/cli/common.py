@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import math
+import os
 import signal
 import sys
 from collections.abc import Callable, Collection
@@ -23,16 +25,19 @@ __all__ = [
     "EXIT_OK",
     "EXIT_PLUGIN",
     "EXIT_USAGE",
+    "LEAVE_S",
     "Failed",
     "comment",
     "complain",
     "did_you_mean",
     "find_entry",
     "json_option",
+    "leave_within",
     "person_at_terminal",
     "print_json",
     "read_object",
     "read_seconds",
+    "stay",
     "timeout_option",
     "with_options",
 ]
@@ -42,7 +47,8 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_PLUGIN: Final = 3
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
-
+LEAVE_S: Final = 5.0
+"""How long the way out may take after a signal that ends the process."""
 
 _MESSAGE_CHARS: Final = 4_000
 """The longest message on stderr."""
@@ -67,6 +73,32 @@ def comment(line: str) -> None:
     """
     with contextlib.suppress(OSError):
         click.echo(line, err=True)
+
+
+def leave_within(seconds: float, status: int) -> None:
+    """End the process with this exit status if it is still there then, whatever holds it.
+
+    No thread is needed, and no output is waited for. Each call takes the place of the one before.
+    """
+
+    def leave(_number: int, _frame: object) -> None:
+        with contextlib.suppress(OSError):
+            os.set_blocking(2, False)  # a pipe that no one reads would hold the end
+            os.write(2, b"sliphook: something did not end; left without it\n")
+        with contextlib.suppress(OSError):
+            os.set_blocking(2, True)  # other programs share it
+        os._exit(status)
+
+    signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # at its end Python puts the default handlers back: the alarm would kill it, with another code
+    atexit.unregister(stay)
+    atexit.register(stay)
+
+
+def stay() -> None:
+    """Take back `leave_within`."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 class _Seconds(click.ParamType[float]):

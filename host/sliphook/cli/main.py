@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 import click
 
-from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
+from .common import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    LEAVE_S,
+    complain,
+    leave_within,
+    stay,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -177,7 +186,7 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         return _without_output(failed)
     finally:
-        _drop_unwritten_comments()
+        _flush_or_drop(sys.stderr, 2)
 
 
 def _run(args: Sequence[str] | None) -> int:
@@ -196,7 +205,13 @@ def _run(args: Sequence[str] | None) -> int:
         complain(error.format_message())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted")
+        # neither stream may have a reader that reads
+        leave_within(LEAVE_S, EXIT_INTERRUPTED)
+        with contextlib.suppress(KeyboardInterrupt):
+            complain("interrupted")
+        _flush_or_drop(sys.stdout, 1)
+        _flush_or_drop(sys.stderr, 2)
+        stay()
         return EXIT_INTERRUPTED
 
 
@@ -212,12 +227,15 @@ def _without_room(error: BaseException) -> int:
     return EXIT_FAILED
 
 
-def _drop_unwritten_comments() -> None:
-    """Forget what stderr does not take: else the interpreter's own end would be a failure."""
+def _flush_or_drop(stream: TextIO, descriptor: int) -> None:
+    """Forget what a stream does not take: else the interpreter's own end would be a failure.
+
+    So does Ctrl+C while no one reads it; the exit status stays as it is.
+    """
     try:
-        sys.stderr.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        stream.flush()
+    except (OSError, KeyboardInterrupt):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _without_output(error: BaseException) -> int:

@@ -12,7 +12,7 @@ import click
 from sliphook.files.edition import edition_of
 from sliphook.quoting import quote
 
-from .common import EXIT_INTERRUPTED, Failed, comment, complain
+from .common import Failed, comment, complain
 
 __all__ = ["again_on_change", "editions", "names_of", "wait_for_change"]
 
@@ -87,7 +87,7 @@ def again_on_change(programs: Iterable[Path], work: Callable[[], int]) -> int:
         except click.ClickException as error:  # it may be what the author is about to mend
             complain(error.format_message())
             status = error.exit_code
-        if status >= EXIT_INTERRUPTED:
+        if status > 128:  # by a signal
             return status
         try:
             comment(f"--watch: waits for a change of {names_of(watched)}; Ctrl+C ends it")

@@ -106,9 +106,9 @@ class _Run(Interruptible):
 
     def kill(self) -> None:
         """See `Interruptible`."""
+        super().kill()
         if self.host is not None:
             self._display.notice("warning", "leaving at once")
-        super().kill()
 
     async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
