@@ -19,7 +19,7 @@ from .orphans import reap_as_init
 __all__ = ["Interruptible", "before_plugins", "run_trio"]
 
 
-HELD_S: Final = 1.0
+HELD_S: Final = 2.0
 """How long the loop may take to hear of a further signal; a write that no one reads holds it."""
 
 
