@@ -10,7 +10,8 @@ import msgspec
 
 from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.outcome import Outcome, Status
-from sliphook.dispatch.policy import Ask, Policy, Result, Round, dispatch
+from sliphook.dispatch.policy import Ask, Policy, Round, dispatch
+from sliphook.dispatch.shares import Result, Share
 from sliphook.plugin.manifest import read_manifest
 from sliphook_sdk.protocol import CATALOGUE, Payload
 from sliphook_sdk.protocol.describe import example_of
@@ -68,18 +69,19 @@ class Fired:
         self._streams = streams if streams is not None else {}
         self._shows = shows
         self._answers = answers
-        self.outcome = self._play(dispatch(CATALOGUE[event], about or payload(event), subscribers))
+        self._entry = CATALOGUE[event]
+        self.outcome = self._play(dispatch(self._entry, about or payload(event), subscribers))
 
     def _play(self, policy: Policy) -> Outcome:
-        results: list[Result] | None = None
+        shares: list[Share] | None = None
         while True:
             try:
-                todo = next(policy) if results is None else policy.send(results)
+                todo = next(policy) if shares is None else policy.send(shares)
             except StopIteration as stop:
                 outcome: Outcome = stop.value
                 return outcome
             self.lines.append(self._line(todo))
-            results = [self._result(ask) for ask in todo.asks]
+            shares = [ask.share(self._entry, self._result(ask)) for ask in todo.asks]
 
     def _result(self, ask: Ask) -> Result:
         self._streams[ask.subscriber.plugin] = ask.streams

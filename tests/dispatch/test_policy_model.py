@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook.dispatch.outcome import Outcome
-from sliphook.dispatch.policy import Policy, Result, Round, dispatch, merge_one
-from sliphook_sdk.protocol import CATALOGUE
+from sliphook.dispatch.policy import Policy, Round, dispatch, merge_one
+from sliphook.dispatch.shares import Result, Share
+from sliphook_sdk.protocol import CATALOGUE, Entry
 
 from .fires import FAILURES, Fired, answered, failed, payload, subscriber
 
@@ -187,21 +188,25 @@ class Model:
 
 
 def play(
-    policy: Policy, answer_of: Callable[[str], Result], arrival: Callable[[int], list[int]]
+    entry: Entry,
+    policy: Policy,
+    answer_of: Callable[[str], Result],
+    arrival: Callable[[int], list[int]],
 ) -> tuple[Outcome, list[Round]]:
     """Play a fire as a host does: a round's answers arrive in any order, and count together."""
     rounds: list[Round] = []
-    results: list[Result] | None = None
+    shares: list[Share] | None = None
     while True:
         try:
-            todo = next(policy) if results is None else policy.send(results)
+            todo = next(policy) if shares is None else policy.send(shares)
         except StopIteration as stop:
             return stop.value, rounds
         rounds.append(todo)
-        arrived: dict[int, Result] = {}
+        arrived: dict[int, Share] = {}
         for index in arrival(len(todo.asks)):
-            arrived[index] = answer_of(todo.asks[index].subscriber.plugin)
-        results = [arrived[index] for index in range(len(todo.asks))]
+            ask = todo.asks[index]
+            arrived[index] = ask.share(entry, answer_of(ask.subscriber.plugin))
+        shares = [arrived[index] for index in range(len(todo.asks))]
 
 
 @given(fires(), st.sampled_from(TEXTS), st.randoms(use_true_random=False), st.data())
@@ -228,11 +233,13 @@ def test_any_fire_comes_out_as_the_rules_say(
         return order
 
     given_order = data.draw(st.permutations(subscribers))
+    entry = CATALOGUE[event]
     outcome, rounds = play(
-        dispatch(CATALOGUE[event], about, given_order), answer_by_name.__getitem__, shuffled
+        entry, dispatch(entry, about, given_order), answer_by_name.__getitem__, shuffled
     )
     again, _ = play(
-        dispatch(CATALOGUE[event], about, subscribers),
+        entry,
+        dispatch(entry, about, subscribers),
         answer_by_name.__getitem__,
         lambda count: list(range(count)),
     )

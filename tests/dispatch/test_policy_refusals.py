@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from sliphook.dispatch.answers import AnswerError, read_answer
 from sliphook.dispatch.outcome import Reason, Status, cancelled_outcome
-from sliphook.dispatch.policy import Result
-from sliphook_sdk.protocol import CATALOGUE
+from sliphook.dispatch.shares import Result
+from sliphook_sdk.protocol import CATALOGUE, Answer
 
 from .fires import FAILURES, failed, fire, payload, subscriber
 
@@ -33,7 +34,7 @@ def test_null_and_the_empty_object_abstain(answer: Any) -> None:
 
 def test_meta_is_free() -> None:
     part = fire("pre_tool_call", {"a": {"_meta": {"rule": [1]}}}, subscriber("a")).outcome.parts[0]
-    assert (part.status, part.answer and part.answer.meta_) == ("answered", {"rule": [1]})
+    assert (part.status, part.answer) == ("answered", Answer(meta_=msgspec.Raw(b'{"rule": [1]}')))
 
 
 REFUSED: Final[list[tuple[str, Any, str]]] = [

@@ -11,7 +11,8 @@ import pytest
 
 from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.outcome import Outcome
-from sliphook.dispatch.policy import Result, Round, dispatch
+from sliphook.dispatch.policy import Round, dispatch
+from sliphook.dispatch.shares import Result
 from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.overrides import apply_overrides, recorded_manifest
@@ -53,7 +54,13 @@ def fire(
         todo: Round = next(policy)
         while True:
             asked.append([ask.subscriber.plugin for ask in todo.asks])
-            todo = policy.send([_result(answers[ask.subscriber.plugin]) for ask in todo.asks])
+            results = [_result(answers[ask.subscriber.plugin]) for ask in todo.asks]
+            todo = policy.send(
+                [
+                    ask.share(CATALOGUE[event], result)
+                    for ask, result in zip(todo.asks, results, strict=True)
+                ]
+            )
     except StopIteration as stop:
         outcome: Outcome = stop.value
         return asked, outcome

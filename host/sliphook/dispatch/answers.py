@@ -26,6 +26,7 @@ from sliphook_sdk.protocol import (
     parts,
 )
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS, MAX_CONTEXT_TEXTS
+from sliphook_sdk.protocol.weight import has_long_number
 
 from .outcome import Context
 
@@ -37,7 +38,26 @@ class AnswerError(SliphookError):
     """
 
 
+_NOTHING: Final = msgspec.Raw()
+_NULL: Final = msgspec.Raw(b"null")
+
+
+class _Sent(Answer[str], frozen=True, kw_only=True):
+    """An answer whose `_meta` is JSON still: the host has no use for what is in it."""
+
+    meta_: msgspec.Raw = msgspec.field(default=_NOTHING, name="_meta")
+
+
+class _SentLast(_Sent, frozen=True, kw_only=True):
+    """An answer of the second phase, whose replacements are refused whatever they are."""
+
+    replace: dict[str, msgspec.Raw] | None = None
+    substitute: dict[str, msgspec.Raw] | None = None
+
+
 _ANSWER = msgspec.json.Decoder(Answer | None)
+_SENT = msgspec.json.Decoder(_Sent | None)
+_SENT_LAST = msgspec.json.Decoder(_SentLast | None)
 _REPLACED: Final = {
     (entry.name, field.name): REPLACEMENTS.get(field.name, field.type)
     for entry in CATALOGUE.values()
@@ -57,16 +77,36 @@ ABSTAINED = Answer()
 """What `null` is read as: no decision, no changes."""
 
 
-def read_answer(raw: bytes | msgspec.Raw) -> Answer:
+def read_answer(raw: bytes | msgspec.Raw, *, replacing: bool = True) -> Answer:
     """Decode one answer strictly; null and `{}` abstain.
+
+    Args:
+        raw: the answer's JSON.
+        replacing: it may replace and substitute; else the values there are `msgspec.Raw`, and
+            `check_answer` refuses them unread.
 
     Raises:
         AnswerError: the JSON is no answer. For an unknown field, the message suggests a known one.
     """
     try:
-        return _ANSWER.decode(raw) or ABSTAINED
+        # what is not read becomes no objects: thousands of them wake the collector of garbage
+        sent = (_SENT if replacing else _SENT_LAST).decode(raw)
+        if sent is None:
+            return ABSTAINED
+        unread = sent.meta_ is not _NOTHING or (not replacing and (sent.replace or sent.substitute))
+        if unread and has_long_number(bytes(raw)):
+            _ANSWER.decode(raw)  # a number that no double can be is an error there, too
     except DECODE_ERRORS as error:
         raise AnswerError(_explain(raw, error)) from None
+    return Answer(
+        decision=sent.decision,
+        reason=sent.reason,
+        replace=sent.replace,
+        substitute=sent.substitute,
+        context=sent.context,
+        continue_with=sent.continue_with,
+        meta_=None if sent.meta_ in (_NOTHING, _NULL) else sent.meta_,
+    )
 
 
 def _explain(raw: bytes | msgspec.Raw, error: Exception) -> str:

@@ -39,7 +39,8 @@ from .audience import Subscriber, first_two
 from .encoding import PayloadTooLarge, encode_params
 from .hook_recorder import HookRecord
 from .outcome import Outcome
-from .policy import Result, merge_one
+from .policy import merge_one
+from .shares import Result
 from .waiting import PendingOutcome, result_of
 
 

@@ -21,7 +21,8 @@ from .broadcast import listeners_among, tell
 from .encoding import Delivery, PayloadTooLarge
 from .hook_recorder import HookRecord
 from .outcome import Outcome, Status
-from .policy import Ask, Result, Round, dispatch
+from .policy import Ask, Round, dispatch
+from .shares import Result, Share
 from .streamed import StreamedText
 from .waiting import PendingOutcome, result_of
 
@@ -66,7 +67,7 @@ class Fire(PendingOutcome):
         self._delivery = Delivery(entry)
         self._streamed = streamed
         self._calls: dict[int, tuple[Plugin, Call]] = {}
-        self._results: list[Result | None] = []
+        self._shares: list[Share | None] = []
         self._missing = 0
         self._opening = False
         audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
@@ -123,27 +124,27 @@ class Fire(PendingOutcome):
         for plugin, call in list(self._calls.values()):
             plugin.cancel(call)
 
-    def _advance(self, results: Sequence[Result] | None) -> None:
+    def _advance(self, shares: Sequence[Share] | None) -> None:
         """Go on to the first round that has to wait, or to the outcome.
 
         Args:
-            results: those of the round before; None begins the first round.
+            shares: those of the round before; None begins the first round.
         """
-        # a loop and no recursion: the results of many rounds may be known at once
+        # a loop and no recursion: the shares of many rounds may be known at once
         while self.outcome is None:
             try:
-                todo = next(self._policy) if results is None else self._policy.send(results)
+                todo = next(self._policy) if shares is None else self._policy.send(shares)
             except StopIteration as stop:
                 self._finish(stop.value)
                 return
-            results = self._open(todo)
-            if results is None:
+            shares = self._open(todo)
+            if shares is None:
                 return
 
-    def _open(self, todo: Round) -> Sequence[Result] | None:
-        """Begin a round; returns its results if all are known at once."""
+    def _open(self, todo: Round) -> Sequence[Share] | None:
+        """Begin a round; returns its shares if all are known at once."""
         self._missing = len(todo.asks)
-        self._results = [None] * self._missing
+        self._shares = [None] * self._missing
         # a call may be settled while it is made: `_settled` must not go on to the next round then
         self._opening = True
         for index, ask in enumerate(todo.asks):
@@ -154,16 +155,16 @@ class Fire(PendingOutcome):
             self._tell([told.subscriber for told in todo.tells], todo.tells[0].payload)
         return self._complete()
 
-    def _complete(self) -> Sequence[Result] | None:
-        return None if self._missing else [result for result in self._results if result is not None]
+    def _complete(self) -> Sequence[Share] | None:
+        return None if self._missing else [share for share in self._shares if share is not None]
 
-    def _note(self, index: int, result: Result) -> None:
-        self._results[index] = result
+    def _note(self, index: int, ask: Ask, result: Result) -> None:
+        self._shares[index] = ask.share(self.entry, result)
         self._missing -= 1
 
-    def _fail(self, index: int, status: Status, error: str) -> None:
+    def _fail(self, index: int, ask: Ask, status: Status, error: str) -> None:
         """Note a plugin that could not be asked: nothing was sent."""
-        self._note(index, Result(status=status, error=error, elapsed_ms=0.0))
+        self._note(index, ask, Result(status=status, error=error, elapsed_ms=0.0))
 
     def _ask(self, index: int, ask: Ask) -> None:
         self._reached.add(ask.subscriber.plugin)
@@ -173,21 +174,21 @@ class Fire(PendingOutcome):
             if timeout_s <= 0:
                 if self.entry.urgent:
                     self._tell((ask.subscriber,), ask.payload)
-                self._fail(index, "not_asked", "the hook's time was over before it was asked")
+                self._fail(index, ask, "not_asked", "the hook's time was over before it was asked")
                 return
         try:
             params = self._delivery.params(ask.payload, ask.route.include, timeout_s)
         except PayloadTooLarge as error:
-            self._fail(index, "payload_too_large", str(error))
+            self._fail(index, ask, "payload_too_large", str(error))
             return
         plugin = self._plugins.get(ask.subscriber.plugin)
         if plugin is None:
-            self._fail(index, "failed_to_start", "it was removed meanwhile")
+            self._fail(index, ask, "failed_to_start", "it was removed meanwhile")
             return
         call = Call(
             f"hook/{self.entry.name}",
             timeout_s,
-            partial(self._settled, index),
+            partial(self._settled, index, ask),
             session_id=ask.payload.session_id,
             turn_id=self._turn_id,
             # an interrupt withdraws unwritten requests; this makes it an event instead
@@ -208,15 +209,15 @@ class Fire(PendingOutcome):
         span = self._record.traceparent if self._record is not None else None
         tell(self.entry, payload, listeners_among(subscribers, self._plugins), traceparent=span)
 
-    def _settled(self, index: int, call: Call) -> None:
+    def _settled(self, index: int, ask: Ask, call: Call) -> None:
         self._calls.pop(index, None)
         if self.outcome is not None:
             return
-        self._note(index, result_of(call))
+        self._note(index, ask, result_of(call))
         if not self._opening:
-            results = self._complete()
-            if results is not None:
-                self._advance(results)
+            shares = self._complete()
+            if shares is not None:
+                self._advance(shares)
 
     def _out_of_budget(self) -> None:
         # a copy: a call that ends leaves the dict, and the last one may begin the next round

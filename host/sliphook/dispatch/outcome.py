@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
 
 from sliphook_sdk.protocol import Answer, Decision, Payload
+from sliphook_sdk.protocol.limits import MAX_JOINED_CHARS
 
 Status = Literal[
     "answered",
@@ -57,7 +59,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         reason: the plugin's reason, or the error of a failure that counts as deny.
         elapsed_ms: milliseconds from queueing the request to its end; None if none was made.
         error: what went wrong, one line for people; None if nothing did.
-        answer: what the plugin sent; None if it sent null or nothing that could be read.
+        answer: what the plugin sent; None if it sent null or nothing that could be read. Of its
+            `context` are there the texts that are kept, and its `meta_` is JSON (`msgspec.Raw`).
     """
 
     plugin: str
@@ -117,8 +120,27 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """All reasons with their plugins, joined by `; `, for the model and for people."""
-        return "; ".join(f"{reason.plugin}: {reason.text}" for reason in self.reasons)
+        """All reasons with their plugins, joined by `; `, for the model and for people.
+
+        It ends before `MAX_JOINED_CHARS`, and says so, unless a single one is longer.
+        """
+        return joined("; ", (f"{reason.plugin}: {reason.text}" for reason in self.reasons))
+
+
+def joined(separator: str, texts: Iterable[str]) -> str:
+    """The texts of several plugins in one, which has `MAX_JOINED_CHARS`, or the first text alone.
+
+    Those behind are left out, and a note says that.
+    """
+    kept: list[str] = []
+    left = MAX_JOINED_CHARS
+    for text in texts:
+        left -= len(text)
+        if kept and left < 0:
+            kept.append(f"[the rest is left out: over {MAX_JOINED_CHARS:,} characters together]")
+            break
+        kept.append(text)
+    return separator.join(kept)
 
 
 def cancelled_outcome(payload: Payload) -> Outcome:

@@ -1,8 +1,8 @@
 """Pure: which plugins are asked in which order, and how the answers merge.
 
 `dispatch` is a generator. It yields a `Round`: the plugins to ask at the same time, and the plugins
-to tell. It is sent the results in the order of the asks, and returns the `Outcome`. It gets the
-results of a round all at once, so the outcome cannot depend on which plugin answered first.
+to tell. It is sent the shares in the order of the asks, and returns the `Outcome`. It gets the
+shares of a round all at once, so the outcome cannot depend on which plugin answered first.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from sliphook.plugin.model_servers import ModelServers, RouteRefused, allowed_route
 from sliphook.plugin.route import Route
-from sliphook_sdk.protocol import Decision, Entry, ModelRoute, Payload
+from sliphook_sdk.protocol import Decision, Entry, Payload
 
-from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer
 from .audience import Audience, Subscriber, first_match
-from .outcome import Context, Outcome, Part, Reason, Status
+from .outcome import Context, Outcome, Part, Reason, joined
+from .shares import Result, Share, abstained, share_of
 
 KEPT_SHARE: Final = 0.25
 """The share of a fire's time that is kept for the second phase, and the share of the rest that one
@@ -32,6 +31,7 @@ class Ask(msgspec.Struct, frozen=True):
     Attributes:
         before: what is asked in later rounds: `replacing` plugins, and `others`.
         streams: it may send the text of its substitute while it makes it.
+        replacing: it is asked in the first phase, where an answer may replace and substitute.
     """
 
     subscriber: Subscriber
@@ -39,6 +39,7 @@ class Ask(msgspec.Struct, frozen=True):
     payload: Payload
     before: frozenset[Literal["replacing", "others"]] = frozenset()
     streams: bool = False
+    replacing: bool = False
 
     def timeout_s(self, left_s: float, budget_s: float) -> float:
         """How long it may take.
@@ -56,6 +57,12 @@ class Ask(msgspec.Struct, frozen=True):
             left_s *= 1 - KEPT_SHARE
         return min(self.route.timeout_s, left_s)
 
+    def share(self, entry: Entry, result: Result) -> Share:
+        """What it came to, as soon as that is known; `entry` is the hook."""
+        return share_of(
+            entry, self.payload, self.subscriber, self.route, result, replacing=self.replacing
+        )
+
 
 class Tell(msgspec.Struct, frozen=True):
     """A plugin to tell without an answer, by the subscription `route`."""
@@ -72,26 +79,7 @@ class Round(msgspec.Struct, frozen=True):
     tells: tuple[Tell, ...] = ()
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How one ask ended.
-
-    Attributes:
-        status: how it ended.
-        elapsed_ms: milliseconds from queueing the request to its end; None if none was made.
-        raw: the answer's JSON if the status is `answered`, else None.
-        error: what went wrong, one line for people; None if nothing did.
-    """
-
-    status: Status
-    elapsed_ms: float | None = None
-    raw: bytes | msgspec.Raw | None = None
-    error: str | None = None
-
-
-Policy = Generator[Round, Sequence[Result], Outcome]
-
-
-_NULL = msgspec.Raw(b"null")
+Policy = Generator[Round, Sequence[Share], Outcome]
 
 
 def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) -> Policy:
@@ -106,7 +94,7 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     of them replaces something, phase 2 is for all: a guard sees what is sent.
     """
     audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
-    merge = _Merge(entry, payload)
+    merge = _Merge(entry.substitute, payload)
     done: set[str] = set()
     for route, subscriber in audience.in_turn if audience.has_sequence else ():
         if (
@@ -119,8 +107,9 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
         done.add(subscriber.plugin)
         before = _still_to_ask(audience, done, merge.payload)
         streams = merge.substituted_by is None
-        results = yield Round((Ask(subscriber, route, merge.payload, before, streams),))
-        merge.add(subscriber, route, results[0], replacing=True)
+        ask = Ask(subscriber, route, merge.payload, before, streams, replacing=True)
+        (share,) = yield Round((ask,))
+        merge.add(share)
         if merge.decision == "deny":
             break  # no answer can lift a deny: the others are told at most
     asks: list[Ask] = []
@@ -139,9 +128,9 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
         elif merge.decision != "deny":
             asks.append(Ask(subscriber, route, merge.payload))
     if asks or tells:
-        results = yield Round(tuple(asks), tuple(tells))
-        for ask, result in zip(asks, results, strict=True):
-            merge.add(ask.subscriber, ask.route, result, replacing=False)
+        shares = yield Round(tuple(asks), tuple(tells))
+        for share in shares:
+            merge.add(share)
         for tell in tells:
             merge.parts.append(Part(plugin=tell.subscriber.plugin, status="told"))
     return merge.outcome()
@@ -164,23 +153,24 @@ def merge_one(
     entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result
 ) -> Outcome:
     """The outcome if one plugin was asked, without `replaces`: the same that `dispatch` returns."""
-    if result.raw == _NULL:
-        return Outcome(payload=payload, parts=(_abstained(subscriber, result),))
-    merge = _Merge(entry, payload)
-    merge.add(subscriber, route, result, replacing=False)
+    part = abstained(subscriber, result)
+    if part is not None:
+        return Outcome(payload=payload, parts=(part,))
+    merge = _Merge(entry.substitute, payload)
+    merge.add(share_of(entry, payload, subscriber, route, result))
     return merge.outcome()
 
 
-def _abstained(subscriber: Subscriber, result: Result) -> Part:
-    """The part of a plugin that answered null: most answers do, and null needs no decoding."""
-    return Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms)
-
-
 class _Merge:
-    """Merges the answers of one fire, in the order of asking."""
+    """Merges the shares of one fire, in the order of asking.
 
-    def __init__(self, entry: Entry, payload: Payload) -> None:
-        self.entry = entry
+    Args:
+        substitute: the fields that `substitute` may name.
+        payload: the first payload.
+    """
+
+    def __init__(self, substitute: tuple[str, ...], payload: Payload) -> None:
+        self._substitute = substitute
         self.payload = payload
         self.decision: Decision | None = None
         self.parts: list[Part] = []
@@ -193,83 +183,23 @@ class _Merge:
         self.key_env: str | None = None
         self.continues: list[str] = []
 
-    def add(self, subscriber: Subscriber, route: Route, result: Result, *, replacing: bool) -> None:
-        if result.raw == _NULL:
-            self.parts.append(_abstained(subscriber, result))
-            return
-        if result.status != "answered" or result.raw is None:
-            self._fail(subscriber, route, result, result.status, result.error or result.status)
-            return
-        try:
-            answer = read_answer(result.raw)
-            replaced, substituted = check_answer(
-                self.entry, answer, self.payload, replacing=replacing
-            )
-            if "route" in replaced:
-                self._route(subscriber, replaced)
-        except (AnswerError, RouteRefused) as error:
-            self._fail(subscriber, route, result, "refused_answer", str(error))
-            return
-        # ignore `allow` from a replacing plugin: later plugins may still change the payload
-        decision = None if replacing and answer.decision == "allow" else answer.decision
-        self._count(decision)
-        plugin = subscriber.plugin
-        if answer.reason or decision == "deny":
-            self.reasons.append(Reason(plugin, answer.reason or "denied without a reason"))
+    def add(self, share: Share) -> None:
+        part, replaced = share.part, share.replaced
+        self._count(part.decision)
+        if share.reason is not None:
+            self.reasons.append(share.reason)
         if replaced:
             self.payload = msgspec.structs.replace(self.payload, **replaced)
-        if substituted and self.substituted_by is None:  # the first one counts
-            self.substitute = substituted.pop(self.entry.substitute[0])
-            self.beside = substituted
-            self.substituted_by = plugin
-        if answer.context:
-            self.context += cut_context(plugin, answer.context)
-        if answer.continue_with is not None:
-            self.continues.append(answer.continue_with)
-        self.parts.append(
-            Part(
-                plugin=plugin,
-                status="answered",
-                decision=decision,
-                reason=answer.reason,
-                elapsed_ms=result.elapsed_ms,
-                answer=None if answer is ABSTAINED else answer,
-            )
-        )
-
-    def _route(self, subscriber: Subscriber, replaced: dict[str, Any]) -> None:
-        """Take a plugin's route as far as the user has let it; raises RouteRefused."""
-        rights = subscriber.servers or ModelServers(plugin=subscriber.plugin)
-        now: ModelRoute | None = getattr(self.payload, "route", None)
-        if now is None:
-            # it would call its own server all the same, and the plugin would not know
-            raise RouteRefused(
-                "this agent does not say where its model calls go, so it takes no route"
-            )
-        route = allowed_route(replaced["route"], rights, now)
-        self.routed_by, self.key_env = subscriber.plugin, route.key_env
-        # the others are not told which key it is
-        replaced["route"] = msgspec.structs.replace(route, key_env=None)
-        if route.provider is not None:
-            replaced["provider"] = route.provider
-
-    def _fail(
-        self, subscriber: Subscriber, route: Route, result: Result, status: Status, error: str
-    ) -> None:
-        closed = route.on_failure == "closed"
-        if closed:
-            self._count("deny")
-            self.reasons.append(Reason(subscriber.plugin, error))
-        self.parts.append(
-            Part(
-                plugin=subscriber.plugin,
-                status=status,
-                decision="deny" if closed else None,
-                reason=error if closed else None,
-                elapsed_ms=result.elapsed_ms,
-                error=error,
-            )
-        )
+        if "route" in replaced:
+            self.routed_by, self.key_env = part.plugin, share.key_env
+        if share.substituted and self.substituted_by is None:  # the first one counts
+            self.beside = dict(share.substituted)
+            self.substitute = self.beside.pop(self._substitute[0])
+            self.substituted_by = part.plugin
+        self.context += share.context
+        if part.answer is not None and part.answer.continue_with is not None:
+            self.continues.append(part.answer.continue_with)
+        self.parts.append(part)
 
     def _count(self, decision: Decision | None) -> None:
         rank = {None: 0, "allow": 1, "ask": 2, "deny": 3}
@@ -289,6 +219,6 @@ class _Merge:
             substituted_by=None if denied else self.substituted_by,
             routed_by=self.routed_by,
             key_env=self.key_env,
-            continue_with="\n\n".join(self.continues) if self.continues else None,
+            continue_with=joined("\n\n", self.continues) if self.continues else None,
             parts=tuple(self.parts),
         )

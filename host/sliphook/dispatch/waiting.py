@@ -12,7 +12,7 @@ from sliphook_sdk.protocol import Payload
 
 from .hook_recorder import HookRecord
 from .outcome import Outcome, cancelled_outcome
-from .policy import Result
+from .shares import Result
 
 
 def result_of(call: Call) -> Result:

@@ -251,11 +251,19 @@ async def test_ask() -> None:
     assert ran == []
 
 
-@says("Several `continue_with` are joined with an empty line between them.")
+@says(
+    "Several `continue_with` are joined with an empty line between them, to 1,048,576 characters."
+)
 async def test_several_continue_with() -> None:
     wires = [asked(name, {"continue_with": name}, "stop") for name in ("one", "two")]
     async with turn_of(*wires) as (turn, _):
         assert await turn.stop() == "one\n\ntwo"
+    long = "x" * 524_288
+    wires = [asked(name, {"continue_with": long}, "stop") for name in ("one", "two", "three")]
+    async with turn_of(*wires) as (turn, _):
+        assert await turn.stop() == (
+            f"{long}\n\n{long}\n\n[the rest is left out: over 1,048,576 characters together]"
+        )
 
 
 @says(

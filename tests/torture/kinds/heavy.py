@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Awaitable, Callable
 
@@ -140,6 +141,28 @@ async def _a_second(_: Workshop) -> None:
     await trio.sleep(1.0)
 
 
+async def _nothing(_: Workshop) -> None:
+    pass
+
+
+def _fifty_answer(name: str, result: str) -> Case:
+    """Fifty plugins whose first answer to a hook is this."""
+    text = f"""
+    {textwrap.indent(_MANY, "    ").strip()}
+    greet()
+    result = {result}
+    raw(frame(b'{{"jsonrpc":"2.0","id":%d,"result":' % hook() + result + b'}}'))
+    serve()
+    """
+    return Case(
+        "heavy",
+        f"fifty that answer at once with {name}",
+        "each answer is read in its reader's time, and what is merged is small",
+        nothing,
+        scene=_many(50, text, _nothing),
+    )
+
+
 _BURSTS = """
     greet()
     reply(hook(), {})
@@ -190,6 +213,14 @@ CASES = (
         "what can be read before that is looked for within the time of a pass",
         nothing,
         scene=_many(20, _flood('raw((log + b"\\n") * 600)', owes=True), _a_second, timeout_s=0.5),
+    ),
+    _fifty_answer("meta", "b'{\"_meta\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}'"),
+    _fifty_answer("texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
+    _fifty_answer("escapes", "b'{\"context\":[\"' + fill(b'\\\\n') + b'\"]}'"),
+    _fifty_answer("names", "b'{' + b','.join(b'\"%x\":0' % i for i in range(9_000)) + b'}'"),
+    _fifty_answer(
+        "replacements",
+        "b'{\"replace\":{\"text\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}}'",
     ),
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(

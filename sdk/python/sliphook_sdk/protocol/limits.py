@@ -73,6 +73,8 @@ One with many keywords, a name or a reference counts as two or more, an expressi
 MAX_RESULT_PARTS: Final = 32
 MAX_CONTEXT_CHARS: Final = 10_000
 MAX_CONTEXT_TEXTS: Final = 64
+MAX_JOINED_CHARS: Final = 1024 * 1024
+"""Of the reasons, or the `continue_with`, of all plugins: as much as one may say."""
 MAX_CONTINUES_PER_TURN: Final = 8
 MAX_PARAMETERS: Final = 64
 MAX_PARAMETERS_BYTES: Final = 8 * 1024

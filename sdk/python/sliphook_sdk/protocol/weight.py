@@ -23,6 +23,7 @@ _NUMBER: Final = b"0123456789+-.eE"
 _NUMBERS_ALONE: Final = bytes(byte if byte in _NUMBER else 0x20 for byte in range(256))
 _ALL_DIGITS: Final = bytes(0x30 if byte in _NUMBER else 0x20 for byte in range(256))
 _TOO_LONG: Final = b"0" * (limits.MAX_NUMBER_CHARS + 1)
+_WITH_E99: Final = b"0" * 209  # a number with so many digits, and an exponent of two
 _ANY_DIGIT: Final = bytes.maketrans(b"123456789E", b"000000000e")
 
 
@@ -155,3 +156,12 @@ def weigh(body: bytes, most_values: int = limits.MAX_MESSAGE_VALUES) -> Weight:
         weight.add(body)
         return weight
     return _LIGHT
+
+
+def has_long_number(text: bytes) -> bool:
+    """Whether a number in a weighed JSON text may be out of the range of a double.
+
+    True also where something in a string looks like that.
+    """
+    digits = text.translate(_ANY_DIGIT, b"+-")
+    return b"e000" in digits or _WITH_E99 in digits
