@@ -105,9 +105,9 @@ TURN: dict[str, tuple[Callable[[Turn], object], str]] = {
     "goal": (lambda turn: turn.subagent(FIVE), "goal must be a str, not int"),
     "response": (
         lambda turn: answered(turn, response={"role": "assistant"}),
-        "response holds dict; it must be a list of Message",
+        "response must be a Message, not dict",
     ),
-    "usage": (lambda turn: answered(turn, usage=None), "usage holds NoneType"),
+    "usage": (lambda turn: answered(turn, usage=None), "usage must be a Usage, not NoneType"),
     "model": (lambda turn: answered(turn, model=5), "model must be a str or None, not int"),
     "duration": (
         lambda turn: answered(turn, duration_ms=float("nan")),
@@ -134,7 +134,7 @@ async def test_a_turn_takes_the_words_of_the_protocol(name: str, autojump_clock:
 async def test_what_is_put_to_plugins_before_a_model_call(autojump_clock: MockClock) -> None:
     async with PluginHost([]) as host, host.session() as session, session.turn("x") as turn:
         given: dict[str, Any] = {"provider": None, "model": None, "messages": [], "tools": []}
-        with pytest.raises(TypeError, match="messages holds dict; it must be a list of Message"):
+        with pytest.raises(TypeError, match=r"messages\[0\] must be a Message, not dict"):
             await turn.pre_llm_call(**given | {"messages": cast(Any, [{"role": "user"}])})
         with pytest.raises(TypeError, match="tools must be a list of ModelTool, not str"):
             await turn.pre_llm_call(**given | {"tools": cast(Any, "shell")})

@@ -488,9 +488,9 @@ def test_the_arguments_of_an_attempt_are_checked() -> None:
     for more, what in (
         ({"attempt": 0}, "attempt is 0"),
         ({"attempt": True}, "attempt must be an int"),
-        ({"route": {"provider": "x"}}, "route holds dict"),
-        ({"failure": "x"}, "failure holds str"),
-        ({"tools": ["x"]}, "tools holds str"),
+        ({"route": {"provider": "x"}}, "route must be a ModelRoute or None, not dict"),
+        ({"failure": "x"}, "failure must be a LlmFailure or None, not str"),
+        ({"tools": ["x"]}, "tools\\[0\\] must be a ModelTool, not str"),
     ):
         with pytest.raises((TypeError, ValueError), match=what):
             trio.run(partial(wrong, **more))

@@ -179,6 +179,32 @@ def test_what_has_no_form_in_json_is_a_type_error_that_names_it(value: Any, says
         envelope.encode(value)
 
 
+class Text(str):
+    pass
+
+
+class Count(int):
+    pass
+
+
+class Share(float):
+    pass
+
+
+@pytest.mark.parametrize("beside", ["", "\ud800"])
+def test_texts_and_numbers_of_a_subclass_are_as_others(beside: str) -> None:
+    value = [{Text("a"): Text("b")}, Count(2**70), Share(0.5), beside]
+    whole = [{"a": "b"}, 2**70, 0.5, "\ufffd" if beside else ""]
+    assert envelope.encode(value) == envelope.encode(whole)
+    assert envelope.encode([value] * 100) == envelope.encode([whole] * 100)
+
+
+@pytest.mark.parametrize("key", [True, (1, 2), None])
+def test_no_other_keys_than_texts_and_numbers(key: Any) -> None:
+    with pytest.raises(TypeError, match=r"^Only dicts with str-like or number-like keys"):
+        envelope.encode({key: 1})
+
+
 def test_what_contains_itself_is_a_type_error() -> None:
     loop: list[Any] = ["\ud800"]
     loop.append(loop)

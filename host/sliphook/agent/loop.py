@@ -17,7 +17,7 @@ from sliphook.agent.models.base import MAX_QUOTED_CHARS, Model
 from sliphook.agent.ui.display import Display, PlainDisplay
 from sliphook.dispatch.outcome import Context
 from sliphook.quoting import quote
-from sliphook.session.arguments import check_number
+from sliphook.session.arguments.plain import check_number
 from sliphook.session.submission import Submission
 from sliphook_sdk.protocol import ToolResult
 

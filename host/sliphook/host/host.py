@@ -16,7 +16,13 @@ from sliphook.forks import Home, end_fork
 from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
-from sliphook.session.arguments import check_number, check_text, check_texts, check_word
+from sliphook.session.arguments.plain import (
+    check_number,
+    check_text,
+    check_texts,
+    check_word,
+    texts_of,
+)
 from sliphook.session.host import Approver, Asker, CanAsk, People
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.reports import Callbacks, Progress
@@ -110,9 +116,6 @@ class PluginHost(OutsideSessions):
         check_word("plugin_messages", plugin_messages, PluginMessages)
         check_number("open_wait_s", open_wait_s)
         check_number("timeout_cap_s", timeout_cap_s, low=MIN_TIMEOUT_S, none=True)
-        for what, names in (("tools", reserved_tools), ("commands", reserved_commands)):
-            if isinstance(names, str):  # a row of letters, for Python
-                raise TypeError(f"reserved_{what} must be a list of str, not str")
         self._state = HostState(
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem, on_offers),
@@ -120,8 +123,8 @@ class PluginHost(OutsideSessions):
             on_submit=on_submit,
             plugin_messages=plugin_messages,
             providers=providers or {},
-            reserved_tools=reserved_tools,
-            reserved_commands=reserved_commands,
+            reserved_tools=texts_of("reserved_tools", reserved_tools),
+            reserved_commands=texts_of("reserved_commands", reserved_commands),
             timeout_cap_s=timeout_cap_s,
             trace=trace,
             spans=spans,
@@ -217,6 +220,7 @@ class PluginHost(OutsideSessions):
 
     @trio.lowlevel.enable_ki_protection
     async def _order(self, name: str, order: Callable[[Plugin], None]) -> PluginStatus:
+        check_text("name", name)
         plugin = self._crew.find(name)
         order(plugin)
         # looked up only now: an order replaces the event
@@ -230,7 +234,7 @@ class PluginHost(OutsideSessions):
         keys: variables whose names end in `API_KEY`, `TOKEN`, `PASSWORD` and the like. This is for
         what the agent got from elsewhere. May be called before the host is opened.
         """
-        self._state.hide(tuple(secrets))
+        self._state.hide(texts_of("secrets", secrets))
 
     # -- sessions
 
@@ -262,7 +266,7 @@ class PluginHost(OutsideSessions):
                 or a plugin; in the host's loop, which it must not hold. What it raises is logged.
 
         Raises:
-            TypeError: `meta` cannot be encoded as JSON, or another argument has a wrong type.
+            TypeError: `meta` is no dict that JSON can hold, or another argument has a wrong type.
             ValueError: there is no such source.
         """
         return Session(
@@ -284,6 +288,7 @@ class PluginHost(OutsideSessions):
 
         Before the host is open, and while a plugin starts, those of its recorded manifest.
         """
+        check_text("session_id", session_id, none=True)
         table = self._state.plugin_calls.table
         if self._token is None:
             return offers_on_record(self._crew.specs, table)
@@ -315,6 +320,8 @@ class PluginHost(OutsideSessions):
         Raises:
             ValueError: there is no such hook or event, or it has no such heavy field.
         """
+        check_text("name", name)
+        check_texts(none=True, include=include, **known)
         return is_heard(name, self._state.subscribers(name), include, closed, replaces, known)
 
     def interrupt_from_thread(

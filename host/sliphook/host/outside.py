@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import trio
@@ -12,7 +12,8 @@ from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Outcome, Part
 from sliphook.errors import HostError
 from sliphook.quoting import quote
-from sliphook.session.arguments import check_number
+from sliphook.session.arguments.plain import check_number, check_text, check_texts, type_of
+from sliphook.session.arguments.structs import check_struct
 from sliphook.session.plugin_calls import ToolAnswer, why_failed
 from sliphook.transport.call import Call
 from sliphook.wire import envelope
@@ -56,10 +57,17 @@ class OutsideSessions:
             name: the hook or event.
             payload: all of it.
             timeout_s: used in place of the subscriptions' own timeouts.
+
+        Raises:
+            TypeError, ValueError: there is no such hook or event, or the payload is none of it.
         """
         check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
+        check_text("name", name)
+        if name not in CATALOGUE:
+            raise ValueError(f"{name!r} is no hook or event; there are {', '.join(CATALOGUE)}")
         state = self._state
         entry = CATALOGUE[name]
+        check_struct("payload", payload, entry.payload)
         subscribers = [
             with_timeout(one, timeout_s) if timeout_s is not None else one
             for one in state.subscribers(name)
@@ -85,7 +93,10 @@ class OutsideSessions:
 
         Raises:
             HostError: no plugin has the tool.
+            TypeError, ValueError: the params are none.
         """
+        check_text("name", name)
+        check_struct("params", params, ToolCallParams)
         calls = self._state.plugin_calls
         offer = calls.find(name, params.session_id)
         if offer is None:
@@ -113,6 +124,9 @@ class OutsideSessions:
             HostError: there is no such plugin, or the message cannot be sent to any.
         """
         check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
+        check_texts(name=name, method=method)
+        if not isinstance(cast(object, params), dict):
+            raise TypeError(f"params must be a dict, not {type_of(params)}")
         plugin = self._state.plugins_by_name.get(name)
         if plugin is None:
             raise HostError(f"no plugin {quote(name, 64)} runs")

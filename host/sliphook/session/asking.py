@@ -21,7 +21,7 @@ from sliphook.wire.json_value import copied, plain
 from sliphook_sdk.protocol import QuestionKind
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 
-from .arguments import check_text, check_word
+from .arguments.plain import check_flag, check_text, check_word
 from .hooks import Hooks
 from .host import ApprovalRequest
 from .llm_call import LlmCalls
@@ -334,7 +334,12 @@ class TurnQuestions(LlmCalls):
 
         Returns:
             False if it is over already, with its turn perhaps.
+
+        Raises:
+            TypeError: an argument has a wrong type; the question is still open.
         """
+        check_text("told", told)
+        check_flag("allowed", allowed, none=True)
         question = self._told.pop(told, None)
         if question is None or self.ended:
             return False

@@ -17,6 +17,7 @@ from sliphook.transport.call import CallEnd
 from sliphook.transport.unfinished import words_of_end
 from sliphook_sdk.protocol import CATALOGUE, LateEnd, Payload
 
+from .arguments.structs import CheckedLists
 from .host import SessionHost
 from .open_tool import OpenTool
 from .state import SessionState, TurnOutcome, TurnState
@@ -29,11 +30,15 @@ class Hooks:
     Args:
         state: the session's; numbers the payloads.
         host: knows the plugins.
+
+    Attributes:
+        lists: what the root agent has given to its model calls.
     """
 
     def __init__(self, state: SessionState, host: SessionHost) -> None:
         self.state = state
         self.host = host
+        self.lists = CheckedLists()
 
     # Ctrl+C half way would leave some of the plugins untold
     @trio.lowlevel.enable_ki_protection

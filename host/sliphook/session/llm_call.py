@@ -16,7 +16,8 @@ from sliphook.dispatch.outcome import Outcome
 from sliphook.dispatch.streamed import StreamedText
 from sliphook_sdk.protocol import LlmFailure, Message, ModelRoute, ModelTool, Usage
 
-from .arguments import check_each, check_number, check_texts
+from .arguments.plain import check_flag, check_number, check_texts
+from .arguments.structs import CheckedLists, check_struct
 from .hooks import Hooks
 from .results import LlmGate
 from .state import TurnState
@@ -39,6 +40,8 @@ class LlmCalls(TurnState):
         self.hooks = hooks
         self._call_index = 0
         self._gate: LlmGate | None = None
+        # a child talks about other things than the root agent, whose turns go on with one list
+        self._lists = hooks.lists if parent is None else CheckedLists()
 
     async def pre_llm_call(
         self,
@@ -66,13 +69,19 @@ class LlmCalls(TurnState):
             failure: why the attempt before has failed.
             on_text: shows a text that a plugin sends while it makes a substitute. If the gate has
                 no substitute that begins with `shown`, what was shown is not the answer.
+
+        Raises:
+            TypeError, ValueError: an argument, or something in it, has a wrong type or value; no
+                plugin was asked.
         """
         check_texts(none=True, provider=provider, model=model)
-        check_each("messages", messages, Message)
-        check_each("tools", tools, ModelTool)
-        check_each("route", [route] if route is not None else [], ModelRoute)
-        check_each("failure", [failure] if failure is not None else [], LlmFailure)
+        check_struct("route", route, ModelRoute, none=True)
+        check_struct("failure", failure, LlmFailure, none=True)
         check_number("attempt", attempt, low=1, whole=True)
+        for _ in self._lists.check_in_steps("tools", tools, ModelTool):
+            await trio.lowlevel.checkpoint()
+        for _ in self._lists.check_in_steps("messages", messages, Message):
+            await trio.lowlevel.checkpoint()
         gate = await self._ask_plugins(
             {"provider": provider, "model": model, "messages": messages, "tools": tools},
             # a key is named in an answer, and nowhere else
@@ -103,11 +112,16 @@ class LlmCalls(TurnState):
         substituted_by: str | None = None,
         routed_by: str | None = None,
     ) -> None:
-        """Tell that a model call succeeded; it is counted here and in the parents' turns."""
+        """Tell that a model call succeeded; it is counted here and in the parents' turns.
+
+        Raises:
+            TypeError, ValueError: an argument, or something in it, has a wrong type or value;
+                nothing was told or counted.
+        """
         check_texts(none=True, provider=provider, model=model, finish_reason=finish_reason)
         check_texts(none=True, substituted_by=substituted_by, routed_by=routed_by)
-        check_each("response", [response], Message)
-        check_each("usage", [usage], Usage)
+        check_struct("response", response, Message)
+        check_struct("usage", usage, Usage)
         check_number("duration_ms", duration_ms, none=True)
         if self.ended:
             return
@@ -131,10 +145,15 @@ class LlmCalls(TurnState):
     def llm_call_failed(
         self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool
     ) -> None:
-        """Tell that an attempt to call the model failed."""
+        """Tell that an attempt to call the model failed.
+
+        Raises:
+            TypeError, ValueError: as `post_llm_call`.
+        """
         check_number("attempt", attempt, low=1, whole=True)
         check_texts(kind=kind, message=message)
         check_number("status", status, whole=True, none=True)
+        check_flag("will_retry", will_retry)
         if self.ended:
             return
         self.llm_goes_on(will_retry)

@@ -17,7 +17,8 @@ from sliphook.dispatch.outcome import Context
 from sliphook.errors import opened_twice
 from sliphook_sdk.protocol import AlertLevel
 
-from .arguments import check_text, check_texts, check_word
+from .arguments.plain import check_object, check_text, check_texts, check_word
+from .arguments.structs import check_struct
 from .hooks import Hooks
 from .host import SessionHost
 from .interrupt import InterruptReason, exit_kind, interrupt_turns
@@ -69,7 +70,10 @@ class Session(SessionState):
             user_id=user_id,
             model=model,
             session_id=session_id,
+            cwd=os.fspath(cwd) if isinstance(cwd, os.PathLike) else cwd,
         )
+        # here, so that the mistake is not raised inside a turn
+        check_object("meta", meta)
         super().__init__(
             session_key=session_key,
             platform=platform,
@@ -148,6 +152,7 @@ class Session(SessionState):
         """
         check_word("source", source, TurnSource)
         if isinstance(text, Submission):
+            check_struct("text", text, Submission)
             return Turn(
                 self,
                 self.hooks,
@@ -173,6 +178,7 @@ class Session(SessionState):
             ValueError: there is no such outcome.
         """
         check_word("outcome", outcome, Unanswered)
+        check_struct("submission", submission, Submission)
         if self.waiting.remove(submission):
             self.hooks.tell_submission_end(submission, outcome)
 
@@ -280,6 +286,7 @@ class Session(SessionState):
         self.hooks.host.plugin_calls.table.end_session(session_id)
 
     def _end(self, reason: EndReason) -> None:
+        self.hooks.lists.forget()
         if self._start is not None:
             # a plugin may be at `session_start` still; its answer is not wanted any more
             self._start.withdraw()

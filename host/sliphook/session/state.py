@@ -16,7 +16,6 @@ from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context
 from sliphook.ids import new_id, now
-from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol import CATALOGUE, Payload, SessionInfo, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING, MAX_LAST_TEXT_CHARS
 
@@ -221,7 +220,6 @@ class SessionState:
         self.user_id = user_id
         self.cwd = os.path.abspath(cwd) if cwd is not None else os.getcwd()
         self.model = model
-        encode_value(meta)  # so that an agent's mistake is raised here, not inside a turn
         self.meta = meta
         self.agent_id = new_id()
         self.asking = trio.Lock()

@@ -19,6 +19,7 @@ from sliphook.wire.json_value import NotPlainJson, copied, plain
 from sliphook_sdk.protocol import ToolKind, ToolResult
 from sliphook_sdk.protocol.payloads import PreToolCall
 
+from .arguments.plain import check_error
 from .asking import approve
 from .hooks import Hooks
 from .open_tool import OpenTool, ToolStatus
@@ -165,9 +166,10 @@ class BegunTool:
 
         Args:
             result: what `run` of `Turn.call_tool` may return.
-            error: what the tool raised, in place of a result.
+            error: what the tool raised, in place of a result; a TypeError if it is no exception.
             cancelled: the agent has stopped the tool, so there is no result.
         """
+        check_error("error", error)
         self._tool.end()
         if cancelled:
             return await self._settle("cancelled", failed("cancelled"))

@@ -12,7 +12,7 @@ from sliphook.errors import HostError, TurnOpen, opened_twice
 from sliphook_sdk.protocol import ToolKind
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
-from .arguments import check_origin, check_text, check_word
+from .arguments.plain import check_origin, check_text, check_word
 from .asking import TurnQuestions
 from .hooks import Hooks
 from .interrupt import InterruptReason, close_turn, exit_kind, interrupt_turns

@@ -18,7 +18,7 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 
 from .diagnosis import diagnose, is_absent, not_json
 from .faults import PEEK_BYTES, InvalidMessage, NameTwice, NotJson, OverLimit, refusal
-from .surrogates import TooManySurrogates, without_surrogates
+from .surrogates import TooManySurrogates, plain_form, without_surrogates
 
 __all__ = [
     "ErrorObject",
@@ -100,7 +100,7 @@ class _Envelope(msgspec.Struct, frozen=True):
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _ABSTAINS: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(0|[1-9][0-9]{0,14}),"result":null\}\n?')
 """The most frequent message by far, as SDKs write it; `decode` says the same of it either way."""
-_ENCODER: Final = msgspec.json.Encoder()
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=plain_form)
 
 
 def decode(body: bytes, weight: Weight | None = None) -> Message:

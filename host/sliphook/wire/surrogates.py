@@ -15,6 +15,25 @@ import msgspec
 
 from sliphook.errors import SliphookError
 
+
+def plain_form(value: object) -> Any:
+    """For encoders, which ask it about types that they do not know: subclasses of plain ones.
+
+    Raises:
+        TypeError: it has no form in JSON.
+    """
+    # encoders know these, but not as keys
+    if isinstance(value, (bool, tuple, frozenset, type(None))):
+        raise TypeError("Only dicts with str-like or number-like keys are supported")
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
 MAX_STEPS: Final = 17_000
 """Of half a microsecond each: to look into a value is one, and to try to encode it in vain
 three. That is enough for 5,000 messages of which each has some."""
@@ -23,7 +42,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 _STAND_IN: Final = "\ufdd0"
 """No character, so hardly any text has it."""
-_PROBE: Final = msgspec.msgpack.Encoder()
+_PROBE: Final = msgspec.msgpack.Encoder(enc_hook=plain_form)
 """It copies texts and escapes nothing: JSON of many line breaks takes 30 times as long."""
 _SLICE: Final = 64
 """Items of a list that are tried at once."""
@@ -43,7 +62,7 @@ def without_surrogates(value: Any, encoder: msgspec.json.Encoder) -> Any:
 
     Args:
         value: anything that `encoder` refuses for a lone surrogate.
-        encoder: has no hooks.
+        encoder: has no hook but `plain_form`.
 
     Raises:
         TypeError: Something in it has no form in JSON, or there are `TooManySurrogates`.
@@ -126,7 +145,7 @@ class _Mending:
     def _walked(self, value: Any) -> Any:
         """All of it looked into."""
         return self._clean(
-            msgspec.to_builtins(value, enc_hook=_refuse, builtin_types=(msgspec.Raw,))
+            msgspec.to_builtins(value, enc_hook=plain_form, builtin_types=(msgspec.Raw,))
         )
 
     def _clean(self, value: Any) -> Any:
@@ -157,7 +176,3 @@ def _text(text: str) -> str:
     # in C, and quicker where there are many: the encoder writes `?` for each
     read = text.replace("?", _STAND_IN).encode("utf-8", "replace").decode()
     return read.replace("?", _REPLACEMENT).replace(_STAND_IN, "?")
-
-
-def _refuse(value: object) -> Any:
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")

@@ -23,7 +23,7 @@ import trio
 
 from sliphook.agent.ui.filling import Question
 from sliphook.errors import HostError
-from sliphook.session.arguments import check_word
+from sliphook.session.arguments.plain import check_word
 from sliphook.session.interrupt import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage

@@ -1,0 +1,1 @@
+"""Checks of what an agent passes to the public methods."""

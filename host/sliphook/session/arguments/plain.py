@@ -1,0 +1,155 @@
+"""Pure: checks of what an agent passes to the public methods, before anything is sent.
+
+A word that the protocol does not have, or a number where a text belongs, would be refused by every
+plugin: each would log an error, and the event would be lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final, get_args
+
+from sliphook.wire.sendable import encode_value
+from sliphook_sdk.protocol.limits import MAX_HOST_DIGITS
+
+__all__ = [
+    "MAX_INT",
+    "check_error",
+    "check_flag",
+    "check_number",
+    "check_object",
+    "check_origin",
+    "check_text",
+    "check_texts",
+    "check_word",
+    "texts_of",
+    "type_of",
+]
+
+MAX_INT: Final = 10**MAX_HOST_DIGITS - 1
+"""The largest integer in a message to a plugin."""
+
+
+def check_word(what: str, given: object, words: Any, *, none: bool = False) -> None:
+    """Check a word of a fixed set.
+
+    Args:
+        what: the argument's name.
+        given: its value.
+        words: the `Literal` of what it may be.
+        none: None is allowed too.
+
+    Raises:
+        ValueError: it is none of them; the message names all.
+    """
+    known = get_args(words)
+    if none and given is None:
+        return
+    if not isinstance(given, str) or given not in known:
+        raise ValueError(f"{what} is {given!r}; it must be one of {', '.join(known)}")
+
+
+def check_text(what: str, given: object, *, none: bool = False) -> None:
+    """Check that it is a text, or None if `none` allows that.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(given, str) and not (none and given is None):
+        raise TypeError(f"{what} must be a str{' or None' if none else ''}, not {type_of(given)}")
+
+
+def check_origin(given: object) -> None:
+    """Check where the agent says that its tool comes from: `agent`, or a text with a colon.
+
+    No plugin has a colon in its name, so none can be taken for the tool's owner.
+
+    Raises:
+        TypeError, ValueError: it is no text; it is another one.
+    """
+    check_text("origin", given)
+    if given != "agent" and ":" not in str(given):
+        raise ValueError(f"origin is {given!r}; it must be agent, or a text such as mcp:github")
+
+
+def check_texts(*, none: bool = False, **given: object) -> None:
+    """The same for several."""
+    for what, one in given.items():
+        check_text(what, one, none=none)
+
+
+def check_number(
+    what: str, given: object, *, low: float = 0, whole: bool = False, none: bool = False
+) -> None:
+    """Check that it is a finite number of at least `low`, or None if `none` allows that.
+
+    Raises:
+        TypeError: it is no number, or no whole one although `whole` wants that.
+        ValueError: it is too low, too large, infinite or NaN.
+    """
+    if none and given is None:
+        return
+    # True is an int for Python, and for no plugin in another language
+    if isinstance(given, bool) or not isinstance(given, int if whole else (int, float)):
+        kind = "an int" if whole else "a number"
+        raise TypeError(f"{what} must be {kind}{' or None' if none else ''}, not {type_of(given)}")
+    # an int that no float can hold is not shown either: it may be too long for that
+    if isinstance(given, int) and abs(given) > MAX_INT:
+        raise ValueError(f"{what} has more than {MAX_HOST_DIGITS} digits")
+    if not math.isfinite(given) or given < low:
+        raise ValueError(f"{what} is {given}; it must be {low:g} or more")
+
+
+def check_flag(what: str, given: object, *, none: bool = False) -> None:
+    """Check that it is True or False, or None if `none` allows that.
+
+    Raises:
+        TypeError: it is neither; a text such as "no" would count as true.
+    """
+    if not isinstance(given, bool) and not (none and given is None):
+        raise TypeError(f"{what} must be a bool{' or None' if none else ''}, not {type_of(given)}")
+
+
+def check_error(what: str, given: object) -> None:
+    """Check that it is an exception, or None.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(given, (BaseException, type(None))):
+        raise TypeError(f"{what} must be an exception or None, not {type_of(given)}")
+
+
+def check_object(what: str, given: object) -> None:
+    """Check that it is a dict that can be sent to plugins, or None.
+
+    Raises:
+        TypeError: it is neither, JSON cannot hold it, or no message may have so much in it.
+    """
+    if not isinstance(given, (dict, type(None))):
+        raise TypeError(f"{what} must be a dict or None, not {type_of(given)}")
+    try:
+        encode_value(given)
+    except TypeError as error:
+        raise TypeError(f"{what} cannot be sent: {error}") from None
+
+
+def texts_of(what: str, given: Iterable[str]) -> list[str]:
+    """The texts of a list, or of another row of them.
+
+    Raises:
+        TypeError: it is none.
+    """
+    # a text is a row of letters, for Python
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise TypeError(f"{what} must be a list of str, not {type_of(given)}")
+    texts = list(given)
+    for index, one in enumerate(texts):
+        check_text(f"{what}[{index}]", one)
+    return texts
+
+
+def type_of(given: object) -> str:
+    """The name of its type."""
+    return type(given).__name__
