@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -215,6 +218,51 @@ def test_swap_keeps_the_place() -> None:
     outbox.wrote(1)
     assert not outbox.swap(first, event(b"<begun>"))
     assert drain(outbox) == b"first><event><told>"
+
+
+def steps_of(work: Callable[[], object]) -> int:
+    """How many instructions of Python it takes."""
+    steps = 0
+
+    def trace(frame: FrameType, what: str, _: object) -> Any:
+        nonlocal steps
+        frame.f_trace_opcodes = True
+        steps += what == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+def test_an_interrupt_looks_at_nothing_but_what_it_moves() -> None:
+    """However much waits: fifty plugins may have a thousand messages each."""
+
+    def steps(waiting: int) -> list[int]:
+        outbox = Outbox()
+        others, mine = [call() for _ in range(waiting)], [call() for _ in range(3)]
+        for other in others:
+            outbox.put(request(b"other", other, "t"))
+            outbox.put(droppable(b"t", "t"))
+        for one in mine:
+            outbox.put(request(b"mine", one, "s"))
+        took = [
+            steps_of(lambda: outbox.withdraw({mine[0], call()})),
+            steps_of(lambda: outbox.swap(mine[1], event(b"told", "s"))),
+            steps_of(lambda: outbox.hasten("s")),
+            steps_of(lambda: outbox.hasten("unknown")),
+            steps_of(lambda: outbox.put(event(b"stopped", "s"), urgent=True)),
+            # one of megabytes, if the queue is full
+            steps_of(lambda: outbox.put(event(bytes(16 * 1024 * 1024 - outbox.size + 1)))),
+        ]
+        assert bytes(outbox.next_write()).startswith(b"toldminestoppedother")
+        return took
+
+    assert steps(400) == steps(2)
 
 
 def test_clear_forgets_everything_and_tells_what_had_not_begun() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import pytest
@@ -126,7 +127,7 @@ async def test_each_message_of_an_interrupt_is_recorded_once(full: int) -> None:
             cast("TransportRecorder", recorder),
         )
         interrupts.urgent += items
-        interrupts.flush()
+        interrupts.flush(WRITE_BYTES)
         size = full + sum(item.size for item in items)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(writer.run)
@@ -134,6 +135,23 @@ async def test_each_message_of_an_interrupt_is_recorded_once(full: int) -> None:
             nursery.cancel_scope.cancel()
     # the rest is noted by the owner, which records it
     assert recorder.noted + owner.noted == items
+
+
+@pytest.mark.parametrize(("at_most", "at_once"), [(2_000, 1_800), (600, 600), (100, 100)])
+async def test_no_more_is_written_at_once_than_it_may(at_most: int, at_once: int) -> None:
+    """The rest leaves soon after, in order."""
+    items = messages(*(600,) * 12)
+    sent = b"".join(bytes(part) for item in items for part in item.parts())
+    with a_pipe(Owner()) as (ours, writer):
+        queue = partial(writer.send, urgent=True)
+        interrupts = Interrupts(writer, {}, Deadlines(), queue, lambda call: None, None)
+        interrupts.urgent += items
+        interrupts.flush(at_most)
+        assert os.read(ours, PIPE_BYTES) == sent[:at_once]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(writer.run)
+            assert await all_of(ours, len(sent) - at_once) == sent[at_once:]
+            nursery.cancel_scope.cancel()
 
 
 async def test_nothing_overtakes_what_has_begun() -> None:

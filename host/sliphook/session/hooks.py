@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import trio
 
 from sliphook.dispatch.audience import Subscriber
@@ -15,6 +16,8 @@ from sliphook.dispatch.outcome import Outcome, cancelled_outcome
 from sliphook.dispatch.streamed import StreamedText
 from sliphook.transport.call import CallEnd
 from sliphook.transport.unfinished import words_of_end
+from sliphook.wire import envelope
+from sliphook.wire.shared_params import SHARED_BYTES
 from sliphook_sdk.protocol import CATALOGUE, LateEnd, Payload
 
 from .arguments.structs import CheckedLists
@@ -22,6 +25,8 @@ from .host import SessionHost
 from .open_tool import OpenTool
 from .state import SessionState, TurnOutcome, TurnState
 from .submission import Submission, Unanswered
+from .urgent.bundles import Bundles
+from .urgent.event import UrgentEvent
 
 
 class Hooks:
@@ -39,6 +44,35 @@ class Hooks:
         self.state = state
         self.host = host
         self.lists = CheckedLists()
+        self._meta_text: bytes | None = None
+        self._bundles = Bundles(joined=host.recorder is None)
+        self.send_urgent = self._bundles.send
+
+    def keep_meta(self) -> None:
+        """Keep what a large `meta` is in JSON now: an interrupt has no time to encode it.
+
+        Raises:
+            TypeError: it cannot be encoded any more; the agent's fault.
+        """
+        text = envelope.encode(self.state.meta)
+        self._meta_text = text if len(text) > SHARED_BYTES else None
+
+    def keep_arguments(self, tool: OpenTool, text: bytes | None = None) -> None:
+        """The same for the arguments of a call, if someone will be told that it was cancelled.
+
+        Args:
+            tool: the call.
+            text: the arguments in JSON; None: they are encoded.
+        """
+        if self.host.subscribers("post_tool_call") or self.host.recorder is not None:
+            tool.text = envelope.encode(tool.arguments) if text is None else text
+
+    def stamp_urgent(self, name: str, turn: TurnState | None, fields: dict[str, Any]) -> Payload:
+        """As `SessionState.stamp`; a large `meta` is `Raw`, as it was kept."""
+        payload = self.state.stamp(name, turn, fields)
+        if self._meta_text is None:
+            return payload
+        return msgspec.structs.replace(payload, meta=msgspec.Raw(self._meta_text))
 
     # Ctrl+C half way would leave some of the plugins untold
     @trio.lowlevel.enable_ki_protection
@@ -58,22 +92,27 @@ class Hooks:
         Args:
             name: the event.
             turn: the turn that it belongs to.
-            urgent: use the urgent lane.
+            urgent: use the urgent lane; the caller calls `send_urgent` and flushes.
             only: those of its subscribers that are told; None: all.
             fields: the event's own fields.
         """
         if self.host.home.is_elsewhere:
             self.host.home.refuse_elsewhere()
         # stamped even if no plugin listens: `seq` counts the fires, for the trace too
-        payload = self.state.stamp(name, turn, fields)
+        stamp = self.stamp_urgent if urgent else self.state.stamp
+        payload = stamp(name, turn, fields)
         listeners = self.host.listeners(name) if only is None else only
         recorder = self.host.recorder
         span = recorder.told(name, payload) if recorder is not None else None
-        told = (
-            tell(CATALOGUE[name], payload, listeners, urgent=urgent, traceparent=span)
-            if listeners
-            else []
-        )
+        told: list[str] = []
+        if urgent:
+            event = UrgentEvent(CATALOGUE[name], payload, span)
+            for same in listeners:
+                if (item := event.item_for(same.one)) is not None:
+                    told += same.names
+                    self._bundles.add(CATALOGUE[name], same, item)
+        elif listeners:
+            told = tell(CATALOGUE[name], payload, listeners, traceparent=span)
         if not told and recorder is not None:
             recorder.unheard(name, payload)
         return told

@@ -15,23 +15,24 @@ The order, for each plugin, is the protocol's promise (protocol.md, Cancel and i
 from __future__ import annotations
 
 import logging
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 import msgspec
 import trio
 
-from sliphook.dispatch.broadcast import Broadcast
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
+from sliphook.transport.outbox import WRITE_BYTES
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
 from .asking import end_questions
 from .hooks import Hooks
 from .results import Interruption
 from .state import SessionState, TurnOutcome, TurnState
+from .urgent.event import UrgentEvent
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +40,9 @@ InterruptReason = Literal[
     "user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"
 ]
 _STOPPED = CATALOGUE["agent_loop_stopped"]
+_WRITTEN_BYTES: Final = 1024 * 1024
+"""Of all plugins together, in the interrupt itself, at 1 ns each; what is more leaves right after.
+"""
 
 
 def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_reason: str) -> None:
@@ -60,7 +64,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
     fires = _abandon_fires(turns)
     turn_ids = {turn.turn_id for turn in turns}
     subscribers = {one.plugin: one for one in host.subscribers(_STOPPED.name)}
-    stopped = session.stamp(
+    stopped = hooks.stamp_urgent(
         _STOPPED.name,
         root,
         {
@@ -71,7 +75,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
     )
     span = host.recorder.span_of(stopped) if host.recorder is not None else None
     # each plugin is told which of its own requests are cancelled; equal messages are encoded once
-    by_requests: dict[tuple[int, ...], Broadcast] = {}
+    by_requests: dict[tuple[int, ...], UrgentEvent] = {}
     try:
         for plugin in host.all_plugins():
             connection = plugin.open_connection
@@ -83,7 +87,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                 requests = tuple([call.id for call in written])
                 if requests not in by_requests:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
-                    by_requests[requests] = Broadcast(
+                    by_requests[requests] = UrgentEvent(
                         _STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span
                     )
                 item = by_requests[requests].item_for(subscribers[plugin.name])
@@ -98,11 +102,13 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
             _tell_end(hooks, turn, urgent=True)
     finally:
         # the turn is over even if the agent's own reason cannot be encoded
-        for plugin in host.all_plugins():
-            connection = plugin.open_connection
+        hooks.send_urgent()
+        connections = [plugin.open_connection for plugin in host.all_plugins()]
+        share = min(WRITE_BYTES, _WRITTEN_BYTES // max(1, len(connections)))
+        for connection in connections:
             if connection is not None:
                 # here and now: the task that writes would have to be scheduled first
-                connection.flush()
+                connection.flush(share)
         session.root_closed(root)
         end_questions(turns)
         root.leave()  # its parent must not end it once more

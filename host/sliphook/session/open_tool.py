@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+import msgspec
 import trio
 
 from sliphook.transport.call import Call
+from sliphook.wire.json_value import copied
 from sliphook_sdk.protocol import ToolKind, ToolResult
 
 ToolStatus = Literal["ok", "error", "denied", "cancelled", "timed_out"]
 
 
 class OpenTool:
-    """A tool call whose `pre_tool_call` has been fired and whose `post_tool_call` has not."""
+    """A tool call whose `pre_tool_call` has been fired and whose `post_tool_call` has not.
+
+    Attributes:
+        text: `arguments` in JSON, until the call is over; None if that is not kept.
+    """
 
     def __init__(
         self,
@@ -30,6 +36,7 @@ class OpenTool:
         self.kind = kind
         self.origin = origin
         self.arguments = arguments
+        self.text: bytes | None = None
         self.started = False
         self.substituted_by: str | None = None
         self.request: Call | None = None
@@ -61,6 +68,12 @@ class OpenTool:
             return None
         return round(((self._ended_s or trio.current_time()) - self._began_s) * 1000, 3)
 
+    def copy_of_arguments(self) -> dict[str, Any]:
+        """The arguments as the tool may change them."""
+        text = self.text
+        copy = copied(self.arguments) if text is None else msgspec.json.decode(text)
+        return cast("dict[str, Any]", copy)
+
     def before(self) -> dict[str, Any]:
         """The fields of `pre_tool_call`."""
         return {
@@ -79,9 +92,13 @@ class OpenTool:
         return {name: before[name] for name in named}
 
     def over(self, status: ToolStatus, result: ToolResult | None) -> dict[str, Any]:
-        """The fields of `post_tool_call`."""
+        """The fields of `post_tool_call`; of a cancelled call, `arguments` may be `Raw`."""
+        before = self.before()
+        if status == "cancelled" and self.text is not None:
+            before["arguments"] = msgspec.Raw(self.text)
+        self.text = None  # megabytes, and a turn remembers its calls
         return {
-            **self.before(),
+            **before,
             "started": self.has_begun,
             "status": status,
             "still_running": self.still_running,

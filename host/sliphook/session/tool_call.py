@@ -15,7 +15,7 @@ from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
-from sliphook.wire.json_value import NotPlainJson, copied, plain
+from sliphook.wire.json_value import NotPlainJson, plain_with_text
 from sliphook_sdk.protocol import ToolKind, ToolResult
 from sliphook_sdk.protocol.payloads import PreToolCall
 
@@ -95,7 +95,7 @@ class BegunTool:
     def arguments(self) -> dict[str, Any]:
         """What the tool is to run with: plugins may have replaced it. Each time another copy."""
         # the plugins are told afterwards what the tool got, not what it made of that
-        return cast("dict[str, Any]", copied(self._tool.arguments))
+        return self._tool.copy_of_arguments()
 
     @trio.lowlevel.enable_ki_protection
     async def begin(self, input_schema: dict[str, Any] | None) -> None:
@@ -191,12 +191,13 @@ class BegunTool:
             return f"there is no tool named {tool.name}{there}"
         try:
             # one value for the guards and the tool: what is asked is what is done
-            tool.arguments = plain(tool.arguments)
+            tool.arguments, text = plain_with_text(tool.arguments)
         except NotPlainJson as error:
             return f"the arguments of {tool.name} are no JSON: {error}"
         # as a model may write them, and an agent may hand them on
         if not isinstance(cast(object, tool.arguments), dict):
             return f"the arguments of {tool.name} are no object"
+        self._hooks.keep_arguments(tool, text)
         for _ in compile_in_steps(schema):
             await trio.lowlevel.checkpoint()
         unfit = why_arguments_do_not_fit(tool.arguments, schema) if schema is not None else None
@@ -210,6 +211,8 @@ class BegunTool:
         asked = tool.arguments
         # as plugins replaced them: `post_tool_call` tells what the tool really got
         tool.arguments = cast(PreToolCall, before.payload).arguments
+        if tool.arguments is not asked:
+            self._hooks.keep_arguments(tool)
         reasons, denied = before.reasons, before.denied
         if before.decision == "ask" or (self._ask and not denied and before.substitute is None):
             denied, more = await approve(self._hooks, turn, tool, before)
@@ -325,7 +328,7 @@ async def _have_run(
 ) -> tuple[object, Exception | None]:
     # no method: the error's traceback holds this frame, and the call holds the error
     try:
-        return await run(copied(tool.arguments)), None
+        return await run(tool.copy_of_arguments()), None
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
         return None, error

@@ -77,6 +77,7 @@ class Turn(TurnQuestions):
                         "a turn of this session is open; interrupt it first, or pass interrupt=True"
                     )
                 self.session.interrupt("new_message", "new_message")
+            self.hooks.keep_meta()
             state.root_opened(self)
         self.mark_begun(state.turn_count)
         parent_id = self.parent.turn_id if self.parent is not None else None

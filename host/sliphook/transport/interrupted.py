@@ -97,18 +97,19 @@ class Interrupts:
         self.ended += calls
         self._deadlines.add(self._timer, 0.0)
 
-    def flush(self) -> None:
-        """Write what is urgent and then what waits, as much as the pipe takes now."""
+    def flush(self, at_most: int) -> None:
+        """Write what is urgent and then what waits, so many bytes at most; the rest soon after."""
         items, self.urgent = self.urgent, []
         self._deadlines.add(self._timer, 0.0)
-        done = self._writer.write_first(items)
+        done = self._writer.write_first(items, at_most)
         if done and self._recorder is not None:
             self._recorder.put_off(items[:done])
         if done == len(items) > 0:
             return
         for item in items[done:]:
             self._queue(item)
-        self._writer.flush()
+        # a second write would cost as much again
+        self._writer.flush(0 if done else at_most)
 
     def catch_up(self) -> None:
         """Do what is left now: something else is about to be noted of these calls."""

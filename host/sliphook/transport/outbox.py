@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sliphook.errors import SliphookError
@@ -22,7 +23,7 @@ class Item:
 
     Attributes:
         frame: the bytes, or the beginning of them.
-        rest: what follows before `END`, if many messages share it; else None.
+        more: what follows, in parts that other messages share; () if `frame` is all.
         size: how many bytes there are.
         method: for the trace and for people.
         call: the request that it starts, or None.
@@ -31,7 +32,7 @@ class Item:
         reply_to: the plugin's request that it answers, or None.
     """
 
-    __slots__ = ("call", "droppable", "frame", "method", "reply_to", "rest", "session_id", "size")
+    __slots__ = ("call", "droppable", "frame", "method", "more", "reply_to", "session_id", "size")
 
     def __init__(
         self,
@@ -45,8 +46,8 @@ class Item:
         rest: memoryview | None = None,
     ) -> None:
         self.frame = frame
-        self.rest = rest
-        self.size = len(frame) if rest is None else len(frame) + len(rest) + len(END)
+        self.more: tuple[bytes | memoryview, ...] = () if rest is None else (rest, END)
+        self.size = len(frame) + sum(map(len, self.more))
         self.method = method
         self.call = call
         self.session_id = session_id
@@ -55,28 +56,75 @@ class Item:
 
     def parts(self) -> list[bytes | memoryview]:
         """All of the bytes, in order."""
-        return [self.frame] if self.rest is None else [self.frame, self.rest, END]
+        return [self.frame, *self.more]
+
+    def fill(self, frame: bytes, more: tuple[bytes | memoryview, ...]) -> None:
+        """Give it other bytes, before it is sent."""
+        self.frame = frame
+        self.more = more
+        self.size = len(frame) + sum(map(len, more))
 
 
 class QueueFull(SliphookError):
     """There is no room, and nothing may be dropped for it."""
 
 
+class _Lane:
+    """Messages that wait, first in, first out, by their numbers.
+
+    Attributes:
+        items: in the order in which they leave.
+        droppable: those of them that may be lost, in the same order.
+    """
+
+    __slots__ = ("droppable", "items")
+
+    def __init__(self) -> None:
+        self.items: OrderedDict[int, Item] = OrderedDict()
+        self.droppable: dict[int, Item] = {}
+
+    def add(self, number: int, item: Item) -> None:
+        self.items[number] = item
+        if item.droppable:
+            self.droppable[number] = item
+
+    def take(self, number: int) -> Item:
+        item = self.items.pop(number)
+        if item.droppable:
+            del self.droppable[number]
+        return item
+
+
 class Outbox:
     """Two first-in-first-out lanes.
 
-    A message whose first byte has left is finished before anything else.
+    A message whose first byte has left is finished before anything else. What an interrupt asks for
+    (`hasten`, `withdraw`, `swap`) costs by what it moves, however much waits.
 
     Attributes:
         size: bytes that wait; 0 if nothing waits.
     """
 
-    __slots__ = ("_begun", "_max_bytes", "_max_messages", "_normal", "_urgent", "size")
+    __slots__ = (
+        "_begun",
+        "_by_call",
+        "_by_session",
+        "_last",
+        "_max_bytes",
+        "_max_messages",
+        "_normal",
+        "_urgent",
+        "size",
+    )
 
     def __init__(self, max_messages: int = QUEUE_MESSAGES, max_bytes: int = QUEUE_BYTES) -> None:
-        self._urgent: deque[Item] = deque()
-        self._normal: deque[Item] = deque()
+        self._urgent = _Lane()
+        self._normal = _Lane()
         self._begun: list[memoryview] = []
+        self._last = 0  # number
+        self._by_call: dict[Call, int] = {}
+        # of the normal lane alone
+        self._by_session: dict[str, set[int]] = {}
         self.size = 0
         self._max_messages = max_messages
         self._max_bytes = max_bytes
@@ -85,7 +133,7 @@ class Outbox:
         return self.size > 0
 
     def __len__(self) -> int:
-        return len(self._urgent) + len(self._normal) + bool(self._begun)
+        return len(self._urgent.items) + len(self._normal.items) + bool(self._begun)
 
     def put(self, item: Item, *, urgent: bool = False) -> list[Item]:
         """Queue `item`; returns the droppable events that had to go, the oldest first.
@@ -97,75 +145,81 @@ class Outbox:
             QueueFull: there is no room, and dropping all that may be dropped would not make enough.
         """
         lane = self._urgent if urgent else self._normal
-        size = self.size + item.size
         if (
-            size <= self._max_bytes
-            and len(self._urgent) + len(self._normal) + 1 < self._max_messages
+            self.size + item.size <= self._max_bytes
+            and len(self._urgent.items) + len(self._normal.items) + 1 < self._max_messages
         ):  # room, also beside what has begun
-            lane.append(item)
-            self.size = size
-            return []
-        dropped = self._in_the_way(item)
-        if dropped is None:
-            if item.droppable:
-                return [item]
-            raise QueueFull
-        for victim in dropped:
-            (self._urgent if victim in self._urgent else self._normal).remove(victim)
-            self.size -= victim.size
-        lane.append(item)
-        self.size += item.size
+            dropped: list[Item] = []
+        else:
+            victims = self._in_the_way(item)
+            if victims is None:
+                if item.droppable:
+                    return [item]
+                raise QueueFull
+            dropped = [self._take(number) for number in victims]
+        self._last += 1
+        self._add(self._last, item, lane)
         return dropped
 
-    def _in_the_way(self, item: Item) -> list[Item] | None:
+    def _in_the_way(self, item: Item) -> list[int] | None:
         """The droppable events that must go to make room for `item`; None if all are not enough."""
         messages = len(self) + 1 - self._max_messages
         size = self.size + item.size - self._max_bytes
-        victims: list[Item] = []
-        droppable = (waiting for waiting in self._in_order() if waiting.droppable)
+        victims: list[int] = []
+        droppable = chain(self._urgent.droppable.items(), self._normal.droppable.items())
         while messages > len(victims) or size > 0:
-            victim = next(droppable, None)
+            number, victim = next(droppable, (0, None))
             if victim is None:
                 return None
-            victims.append(victim)
+            victims.append(number)
             size -= victim.size
         return victims
 
+    def _add(self, number: int, item: Item, lane: _Lane) -> None:
+        lane.add(number, item)
+        self.size += item.size
+        if item.call is not None:
+            self._by_call[item.call] = number
+        if item.session_id is not None and lane is self._normal:
+            self._by_session.setdefault(item.session_id, set()).add(number)
+
+    def _take(self, number: int) -> Item:
+        item = (self._urgent if number in self._urgent.items else self._normal).take(number)
+        self._forget(number, item)
+        return item
+
+    def _forget(self, number: int, item: Item) -> None:
+        """The item has left its lane."""
+        self.size -= item.size
+        if item.call is not None:
+            self._by_call.pop(item.call, None)
+        if item.session_id is not None and (same := self._by_session.get(item.session_id)):
+            same.discard(number)
+            if not same:
+                del self._by_session[item.session_id]
+
     def withdraw(self, calls: set[Call]) -> set[Call]:
         """Take out the requests of `calls` of which no byte has been written; returns them."""
-        taken: set[Call] = set()
-        for lane in (self._urgent, self._normal):
-            # the usual lane has none of them, and is not built anew
-            if any(item.call in calls for item in lane if item.call is not None):
-                kept: list[Item] = []
-                for item in lane:
-                    if item.call is not None and item.call in calls:
-                        taken.add(item.call)
-                        self.size -= item.size
-                    else:
-                        kept.append(item)
-                lane.clear()
-                lane.extend(kept)
+        taken = {call for call in calls if call in self._by_call}
+        for call in taken:
+            self._take(self._by_call[call])
         return taken
 
     def swap(self, call: Call, item: Item) -> bool:
         """Replace the request of `call` by `item`; False if it has begun to leave."""
-        for lane in (self._urgent, self._normal):
-            for index, waiting in enumerate(lane):
-                if waiting.call is call:
-                    # within the bounds: without id and timeout it is smaller than the request
-                    lane[index] = item
-                    self.size += item.size - waiting.size
-                    return True
-        return False
+        number = self._by_call.get(call)
+        if number is None:
+            return False
+        lane = self._urgent if number in self._urgent.items else self._normal
+        self._forget(number, lane.items[number])
+        # in its place, and within the bounds: without id and timeout it is smaller than the request
+        self._add(number, item, lane)
+        return True
 
     def hasten(self, session_id: str) -> None:
         """Move what waits for the session to the urgent lane, so that it stays first."""
-        if self._normal and any(item.session_id == session_id for item in self._normal):
-            kept = [item for item in self._normal if item.session_id != session_id]
-            self._urgent.extend(item for item in self._normal if item.session_id == session_id)
-            self._normal.clear()
-            self._normal.extend(kept)
+        for number in sorted(self._by_session.pop(session_id, ())):
+            self._urgent.add(number, self._normal.take(number))
 
     def next_write(self) -> bytes | memoryview:
         """What to write now, joined; b"" if nothing waits."""
@@ -190,15 +244,16 @@ class Outbox:
         if not self._begun and count == self.size:
             return self.clear()
         left: list[Item] = []
-        self.size -= count
         if self._begun:
+            self.size -= count
             self._begun = _behind(self._begun, count)
             return left
         while count:
-            lane = self._urgent or self._normal
-            item = lane.popleft()
+            lane = self._urgent if self._urgent.items else self._normal
+            item = self._take(next(iter(lane.items)))
             left.append(item)
             if count < item.size:
+                self.size += item.size - count
                 # views: a slow reader takes 64 KiB at a time, and the rest is not copied each time
                 self._begun = _behind([memoryview(part) for part in item.parts()], count)
                 return left
@@ -207,16 +262,18 @@ class Outbox:
 
     def clear(self) -> list[Item]:
         """Forget everything; returns what had not begun."""
-        waiting = [*self._urgent, *self._normal]
-        self._urgent.clear()
-        self._normal.clear()
+        waiting = [*self._in_order()]
+        self._urgent = _Lane()
+        self._normal = _Lane()
+        self._by_call.clear()
+        self._by_session.clear()
         self._begun = []
         self.size = 0
         return waiting
 
     def _in_order(self) -> Iterator[Item]:
-        yield from self._urgent
-        yield from self._normal
+        yield from self._urgent.items.values()
+        yield from self._normal.items.values()
 
 
 def _behind(parts: list[memoryview], count: int) -> list[memoryview]:

@@ -244,10 +244,15 @@ def _body_of(item: Item) -> tuple[bytes, int]:
     begin = item.frame.index(b"\r\n\r\n") + 4
     size = item.size - begin - 1
     end = begin + min(size, KEPT_BYTES)
-    if item.rest is None or end <= len(item.frame):
-        return item.frame[begin:end], size
-    more = bytes(item.rest[: end - len(item.frame)])
-    return b"%b%b%b" % (item.frame[begin:], more, b"" if size > KEPT_BYTES else b"}"), size
+    body = item.frame[begin:end]
+    if item.more:
+        left = end - begin - len(body)
+        more: list[bytes | memoryview] = []
+        for part in item.more:
+            more.append(part[:left])
+            left -= len(more[-1])
+        body = b"".join([body, *more])
+    return body, size
 
 
 def _without_config(initialize: bytes) -> bytes:

@@ -113,16 +113,16 @@ class PipeWriter:
         except OSError:
             return 0  # full, broken or closed: `flush` finds out which
 
-    def write_first(self, items: list[Item]) -> int:
+    def write_first(self, items: list[Item], at_most: int = WRITE_BYTES) -> int:
         """Write `items` and note nothing; returns how many have begun to leave, 0 if others wait.
 
-        In one write, which is most of what an interrupt costs, of `WRITE_BYTES` at most.
+        In one write, which is most of what an interrupt costs, of so many bytes at most.
         """
         parts: list[bytes | memoryview] = []
         size = 0
         for item in items:
             size += item.size
-            if size > WRITE_BYTES:
+            if size > at_most:
                 break
             parts += item.parts()
         left = self.write(b"".join(parts)) if parts else 0
@@ -148,9 +148,8 @@ class PipeWriter:
         self.outbox.wrote(count)
         self._wake()
 
-    def flush(self) -> None:
-        """Write what the pipe takes now, `WRITE_BYTES` at most; the rest is the task's."""
-        left = WRITE_BYTES
+    def flush(self, left: int = WRITE_BYTES) -> None:
+        """Write what the pipe takes now, so many bytes at most; the rest is the task's."""
         while self.outbox.size and not self._blocked and self._descriptor >= 0:
             # fifty plugins may be sent megabytes each, and read as fast as this writes
             if left <= 0:

@@ -26,7 +26,12 @@ class NotPlainJson(SliphookError):
 
 
 def plain(value: Any) -> Any:
-    """A copy of `value` that is the same to Python and to a reader of its JSON.
+    """The copy of `plain_with_text`; the same errors."""
+    return plain_with_text(value)[0]
+
+
+def plain_with_text(value: Any) -> tuple[Any, bytes]:
+    """A copy of `value` that is the same to Python and to a reader of its JSON; and that JSON.
 
     A tuple becomes a list, and a lone surrogate U+FFFD. All else must be there already: JSON has no
     NaN and no infinity, no bytes, dates and Decimals, no keys but strings.
@@ -35,6 +40,7 @@ def plain(value: Any) -> Any:
         NotPlainJson: It has something else in it, is larger or nested deeper than a message may be,
             or has a number that no double can hold.
     """
+    body = b"null"
     try:
         body = envelope.encode(value)
         excess = too_much_of(body) or excess_of(body, MAX_DEPTH)
@@ -47,13 +53,13 @@ def plain(value: Any) -> Any:
         why = "it cannot be read back"
     # what msgspec turns into something else (a date into a text, NaN into null) is not equal
     if copy == value:
-        return copy
+        return copy, body
     odd = next(_odd_parts(value, "$", 0), None)
     if odd is not None:
         raise NotPlainJson(odd)
     if copy is None and value is not None:
         raise NotPlainJson(quote(why, 200))
-    return copy
+    return copy, body
 
 
 def not_as_written(value: Any, body: bytes) -> str | None:

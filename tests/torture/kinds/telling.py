@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import trio
@@ -221,6 +221,48 @@ async def _interrupted_beside_many(shop: Workshop) -> None:
             await host.__aexit__(None, None, None)
 
 
+def _interrupted_with(
+    plugins: int, calls: int, arguments: Callable[[], dict[str, Any]], meta: dict[str, Any]
+) -> Callable[[Workshop], Awaitable[None]]:
+    """So many calls of the agent's own tool are open, beside so many plugins that hear all."""
+
+    async def scene(shop: Workshop) -> None:
+        heard = ("agent_loop_stopped", "post_tool_call", "turn_end")
+        hears = [{"event": event, "mode": "event"} for event in heard]
+        with unmeasured():
+            given = arguments()
+            fakes = [FakePlugin(f"p{number}", subscriptions=hears) for number in range(plugins)]
+            host = PluginHost(fakes)
+            await host.__aenter__()
+        try:
+            running = 0
+            all_run = trio.Event()
+
+            async def runs(_: dict[str, Any]) -> None:
+                nonlocal running
+                running += 1
+                if running == calls:
+                    all_run.set()
+                await trio.sleep_forever()
+
+            async with (
+                host.session(meta=meta) as session,
+                session.turn("x") as turn,
+                trio.open_nursery() as nursery,
+            ):
+                with unmeasured():
+                    for _ in range(calls):
+                        nursery.start_soon(lambda: turn.call_tool("shell", given, run=runs))
+                await all_run.wait()
+                with timed_interrupt():
+                    session.interrupt()
+        finally:
+            with unmeasured():
+                await host.__aexit__(None, None, None)
+
+    return scene
+
+
 async def _interrupted_while_many_ask(shop: Workshop) -> None:
     """The question of one is open, and those of the others wait for their turn."""
 
@@ -304,5 +346,26 @@ CASES = (
         "2 ms; each question is over",
         nothing,
         scene=_interrupted_while_many_ask,
+    ),
+    Case(
+        "telling",
+        "an interrupt of a call with long arguments",
+        "2 ms: they were encoded before",
+        nothing,
+        scene=_interrupted_with(1, 1, lambda: {"text": '"' * 1_900_000}, {}),
+    ),
+    Case(
+        "telling",
+        "an interrupt of many calls with long arguments",
+        "2 ms: they were encoded before",
+        nothing,
+        scene=_interrupted_with(_MANY, 8, lambda: {"text": "\x01" * 10_000}, {}),
+    ),
+    Case(
+        "telling",
+        "an interrupt of a session with a long meta",
+        "2 ms: it was encoded before",
+        nothing,
+        scene=_interrupted_with(1, 1, dict, {"text": "\x01" * 150_000}),
     ),
 )

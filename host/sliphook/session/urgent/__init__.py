@@ -1,0 +1,1 @@
+"""What an interrupt tells, in the little time that it has."""
