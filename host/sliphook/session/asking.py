@@ -131,8 +131,7 @@ async def put_question(
             return question.give_up()
         with question.scope:
             # what only plugins can answer holds up no question to the person
-            of_person = queued and person is not None
-            queue = hooks.state.asking if of_person else nullcontext()
+            queue = hooks.state.asking if queued and person is not None else nullcontext()
             await _ask(hooks, turn, question, person, queue)
         return question.give_up()
     finally:

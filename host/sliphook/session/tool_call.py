@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import trio
 
 from sliphook.dispatch.audience import prepare_tool
-from sliphook.dispatch.outcome import Context, Outcome, Reason
+from sliphook.dispatch.outcome import Context, Outcome, Reason, joined
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
@@ -94,7 +94,6 @@ class BegunTool:
     @property
     def arguments(self) -> dict[str, Any]:
         """What the tool is to run with: plugins may have replaced it. Each time another copy."""
-        # the plugins are told afterwards what the tool got, not what it made of that
         return self._tool.copy_of_arguments()
 
     @trio.lowlevel.enable_ki_protection
@@ -207,8 +206,7 @@ class BegunTool:
         self, before: Outcome, schema: dict[str, Any] | None
     ) -> tuple[ToolStatus, ToolResult, tuple[Reason, ...]] | None:
         """What the call comes to without the tool; None if that is to run."""
-        turn, tool = self._turn, self._tool
-        asked = tool.arguments
+        turn, tool, asked = self._turn, self._tool, self._tool.arguments
         # as plugins replaced them: `post_tool_call` tells what the tool really got
         tool.arguments = cast(PreToolCall, before.payload).arguments
         if tool.arguments is not asked:
@@ -219,7 +217,7 @@ class BegunTool:
             reasons = (*reasons, *more)
         # ended: a task outside the turn's block is not cancelled, and must not start the tool
         if denied or turn.ended:
-            why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
+            why = joined("; ", (f"{reason.plugin}: {reason.text}" for reason in reasons))
             return "denied", failed(f"the call of {tool.name} was denied: {why}"), reasons
         if before.substitute is not None:
             # without `tool_begins`: the tool itself never ran, which `started` tells
