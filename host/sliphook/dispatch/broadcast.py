@@ -72,7 +72,6 @@ def tell(
     payload: Payload,
     listeners: Sequence[Listeners],
     *,
-    urgent: bool = False,
     traceparent: str | None = None,
 ) -> list[str]:
     """Tell every plugin whose subscription matches; returns the names of those plugins.
@@ -83,7 +82,6 @@ def tell(
         entry: the hook or event.
         payload: its payload, heavy fields filled in.
         listeners: the connected plugins, grouped.
-        urgent: use the urgent lane of each plugin's queue; the caller flushes the connections.
         traceparent: the span that plugins may continue, or None.
     """
     broadcast = Broadcast(entry, payload, traceparent)
@@ -92,12 +90,8 @@ def tell(
         item = broadcast.item_for(same.one)
         if item is not None:
             told += same.names
-            if urgent:
-                for connection in same.connections:
-                    connection.tell_urgently(item)
-            else:
-                for connection in same.connections:
-                    connection.tell(item)
+            for connection in same.connections:
+                connection.tell(item)
     return told
 
 
