@@ -145,8 +145,8 @@ async def _nothing(_: Workshop) -> None:
     pass
 
 
-def _fifty_answer(name: str, result: str) -> Case:
-    """Fifty plugins whose first answer to a hook is this."""
+def _twelve_answer(name: str, result: str) -> Case:
+    """Twelve plugins whose first answer to a hook is this."""
     text = f"""
     {textwrap.indent(_MANY, "    ").strip()}
     greet()
@@ -156,10 +156,10 @@ def _fifty_answer(name: str, result: str) -> Case:
     """
     return Case(
         "heavy",
-        f"fifty that answer at once with {name}",
+        f"twelve that answer at once with {name}",
         "each answer is read in its reader's time, and what is merged is small",
         nothing,
-        scene=_many(50, text, _nothing),
+        scene=_many(12, text, _nothing),
     )
 
 
@@ -214,11 +214,11 @@ CASES = (
         nothing,
         scene=_many(20, _flood('raw((log + b"\\n") * 600)', owes=True), _a_second, timeout_s=0.5),
     ),
-    _fifty_answer("meta", "b'{\"_meta\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}'"),
-    _fifty_answer("texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
-    _fifty_answer("escapes", "b'{\"context\":[\"' + fill(b'\\\\n') + b'\"]}'"),
-    _fifty_answer("names", "b'{' + b','.join(b'\"%x\":0' % i for i in range(9_000)) + b'}'"),
-    _fifty_answer(
+    _twelve_answer("meta", "b'{\"_meta\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}'"),
+    _twelve_answer("texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
+    _twelve_answer("escapes", "b'{\"context\":[\"' + fill(b'\\\\n') + b'\"]}'"),
+    _twelve_answer("names", "b'{' + b','.join(b'\"%x\":0' % i for i in range(9_000)) + b'}'"),
+    _twelve_answer(
         "replacements",
         "b'{\"replace\":{\"text\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}}'",
     ),
