@@ -6,7 +6,6 @@ and completions of a server, as plugins have none, and of HTTP itself, which is 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,7 +15,7 @@ from typing import Final
 from tests.programs import WAIT_S
 
 from .over_http import over_http
-from .servers import FOLDER, node
+from .servers import FOLDER, environment, node
 
 _SUITE: Final = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 PLUGIN: Final = Path(__file__).parent / "conformance_plugin.py"
@@ -44,24 +43,23 @@ def conforms(home: Path) -> None:
         AssertionError: one failed; str() is what the suite says.
     """
     home.mkdir(parents=True)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the plugin's Python
-    environment = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8"}
+    variables = environment(home)
     for scenario, command in _CLIENT.items():
         patience = ["--timeout", f"{WAIT_S * 1000:.0f}"]
         with suppress(AssertionError):  # "sse-retry" bears no machine that is 0.2 s late
-            _run("client", scenario, environment, "--command", command, *patience)
+            _run("client", scenario, variables, "--command", command, *patience)
             continue
-        _run("client", scenario, environment, "--command", command, *patience)
+        _run("client", scenario, variables, "--command", command, *patience)
     served = [sys.executable, "-m", "sliphook", "mcp", "--plugin", str(PLUGIN)]
     for scenario in _SERVER:
-        with over_http(served, environment) as address:
-            _run("server", scenario, environment, "--url", address)
+        with over_http(served, variables) as address:
+            _run("server", scenario, variables, "--url", address)
 
 
-def _run(side: str, scenario: str, environment: dict[str, str], *options: str) -> None:
+def _run(side: str, scenario: str, variables: dict[str, str], *options: str) -> None:
     done = subprocess.run(
         [str(node()), str(FOLDER / _SUITE), side, "--scenario", scenario, *options],
-        env=environment,
+        env=variables,
         capture_output=True,
         text=True,
         timeout=2 * WAIT_S,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Final
 from tests.programs import WAIT_S, Workshop
 
 from .conformance import PLUGIN
-from .servers import FOLDER, FORBIDDEN, GUARD, node
+from .servers import FOLDER, FORBIDDEN, GUARD, environment, node
 
 _LAUNCHER: Final = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 _TOOL_FAILED: Final = 5
@@ -32,8 +31,7 @@ class Inspector:
         for plugin in (PLUGIN, guard.path):
             server += ["--plugin", str(plugin)]
         self._command = [str(node()), str(FOLDER / _LAUNCHER), "--cli", *server]
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._environment = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8"}
+        self._environment = environment(home)
         self._home = home
 
     def ask(self, method: str, *options: str, status: int = 0) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,12 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     words: Callable[[Path], list[str]]
     tools: tuple[str, ...]
     steps: Callable[[Path], list[Step]]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """That of `sliphook mcp` with our plugins, which run on this Python."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8"}
 
 
 def node() -> Path:

@@ -9,6 +9,7 @@ import trio
 
 from sliphook.agent.models.base import why_unreadable
 from sliphook.agent.ui.display import TOLD_TO_STOP
+from sliphook.dispatch.outcome import joined_reasons
 from sliphook_sdk.protocol import Part, ToolCallRequest, nearest
 from sliphook_sdk.protocol.parts import in_short
 
@@ -83,9 +84,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> M
         now.display.tool_ended(call, word, word, None)
         raise
     if outcome.status == "denied":
-        now.display.denied(
-            call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
-        )
+        now.display.denied(call.name, joined_reasons(outcome.denied_by))
     else:
         shows = in_short(outcome.result.content, outcome.result.parts or ())
         now.display.tool_ended(call, outcome.status, shows, outcome.duration_ms)

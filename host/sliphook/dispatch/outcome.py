@@ -124,7 +124,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
         It ends before `MAX_JOINED_CHARS`, and says so, unless a single one is longer.
         """
-        return joined("; ", (f"{reason.plugin}: {reason.text}" for reason in self.reasons))
+        return joined_reasons(self.reasons)
+
+
+def joined_reasons(reasons: Iterable[Reason]) -> str:
+    """The reasons with their plugins, joined by `; `; see `joined`."""
+    return joined("; ", (f"{reason.plugin}: {reason.text}" for reason in reasons))
 
 
 def joined(separator: str, texts: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
-from sliphook.session.arguments.plain import type_of
+from sliphook.session.arguments.plain import row_of, type_of
 from sliphook_sdk.protocol import RESERVED_PLUGINS, why_no_plugin_name
 
 from .state import HostState
@@ -28,10 +28,7 @@ def specs_of(plugins: Iterable[PluginSpec | str | os.PathLike[str]]) -> list[Plu
         TypeError: it is no row of these.
         ValueError: a spec gives a plugin a name that is reserved.
     """
-    # a path is a row of letters, for Python
-    if isinstance(plugins, (str, bytes)) or not hasattr(plugins, "__iter__"):
-        raise TypeError(f"plugins must be a list of paths or PluginSpec, not {type_of(plugins)}")
-    plugins = list(plugins)
+    plugins = row_of("plugins", plugins, "paths or PluginSpec")
     for index, one in enumerate(plugins):
         if not isinstance(cast(object, one), (PluginSpec, str, os.PathLike)):
             raise TypeError(f"plugins[{index}] must be a path or a PluginSpec, not {type_of(one)}")

@@ -56,8 +56,7 @@ def yes_or_no(asks: Callable[[], Awaitable[object]]) -> AsksPerson:
 
     async def ask() -> str:
         allowed = await asks()
-        if not isinstance(allowed, bool):  # a text such as "no" would count as yes
-            raise TypeError(f"it returned {type(allowed).__name__}, and no bool")
+        check_flag("what it returns", allowed)
         return "allow" if allowed else "deny"
 
     return ask

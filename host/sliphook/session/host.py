@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -16,6 +16,7 @@ from sliphook.forks import Home
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.deadlines import Deadlines
 
+from .arguments.plain import check_flag
 from .plugin_calls import PluginCalls
 from .questions.form import Form
 
@@ -91,9 +92,9 @@ class People(NamedTuple):
     def asker_of(self, request: AskRequest) -> Asker | None:
         """Asks someone about this; None if no one can be asked."""
         try:
-            can = cast("object", self.can_ask is None or self.can_ask(request))
-            if not isinstance(can, bool):  # the coroutine of an async function would count as true
-                raise TypeError(f"it returned {type(can).__name__}, and no bool")
+            can = self.can_ask is None or self.can_ask(request)
+            # the coroutine of an async function would count as true
+            check_flag("what it returns", can)
         except Exception:
             _log.exception("can_ask failed, so no one is asked")
             can = False

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import trio
 
 from sliphook.dispatch.audience import prepare_tool
-from sliphook.dispatch.outcome import Context, Outcome, Reason, joined
+from sliphook.dispatch.outcome import Context, Outcome, Reason, joined_reasons
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
@@ -217,8 +217,8 @@ class BegunTool:
             reasons = (*reasons, *more)
         # ended: a task outside the turn's block is not cancelled, and must not start the tool
         if denied or turn.ended:
-            why = joined("; ", (f"{reason.plugin}: {reason.text}" for reason in reasons))
-            return "denied", failed(f"the call of {tool.name} was denied: {why}"), reasons
+            why = f"the call of {tool.name} was denied: {joined_reasons(reasons)}"
+            return "denied", failed(why), reasons
         if before.substitute is not None:
             # without `tool_begins`: the tool itself never ran, which `started` tells
             tool.substituted_by = before.substituted_by

@@ -13,6 +13,7 @@ import trio
 from sliphook import ApprovalRequest, BegunTool, HostError, ToolOutcome, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.told import CallEnd, Happening, OfTool, ToolAsked, ToolDone
+from sliphook.dispatch.outcome import joined_reasons
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolResult
 
@@ -60,7 +61,7 @@ class OpenCall:
         Raises:
             HostError: the agent cannot ask, so its hook is a deny with the reasons.
         """
-        reasons = "; ".join(f"{reason.plugin}: {reason.text}" for reason in request.reasons)
+        reasons = joined_reasons(request.reasons)
         self.settle(HookAnswer(ask=reasons, arguments=_changed(self.told, request.arguments)))
         if not asks_person:
             raise HostError("no hook of this agent has it ask its person")
@@ -279,8 +280,7 @@ def denied(outcome: ToolOutcome) -> bool:
 def _refused(outcome: ToolOutcome) -> HookAnswer:
     """The call is over before the tool has run."""
     if outcome.denied_by:
-        why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
-        return HookAnswer(denied=why)
+        return HookAnswer(denied=joined_reasons(outcome.denied_by))
     if outcome.substituted_by is not None:
         # no agent takes a result in place of the call: the model reads it as the reason
         return HookAnswer(denied=f"{outcome.substituted_by}: {outcome.result.content}")

@@ -19,9 +19,7 @@ _APPROVAL: Final[dict[str, Any]] = {
 
 def approval(request: ApprovalRequest) -> tuple[str, dict[str, Any]]:
     """The prompt and the form of an approval."""
-    reasons = "; ".join(f"{reason.plugin}: {reason.text}" for reason in request.reasons)
-    why = f" {reasons}" if reasons else ""
-    return quote(f"Run {request.tool_name}?{why}", _MOST_CHARS), _APPROVAL
+    return quote(request.prompt, _MOST_CHARS), _APPROVAL
 
 
 def allows(answer: dict[str, Any] | None) -> bool:

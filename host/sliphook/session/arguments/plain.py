@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol.limits import MAX_HOST_DIGITS
@@ -23,9 +23,12 @@ __all__ = [
     "check_text",
     "check_texts",
     "check_word",
+    "row_of",
     "texts_of",
     "type_of",
 ]
+
+T = TypeVar("T")
 
 MAX_INT: Final = 10**MAX_HOST_DIGITS - 1
 """The largest integer in a message to a plugin."""
@@ -141,13 +144,21 @@ def texts_of(what: str, given: Iterable[str]) -> list[str]:
     Raises:
         TypeError: it is none.
     """
-    # a text is a row of letters, for Python
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
-        raise TypeError(f"{what} must be a list of str, not {type_of(given)}")
-    texts = list(given)
+    texts = row_of(what, given, "str")
     for index, one in enumerate(texts):
         check_text(f"{what}[{index}]", one)
     return texts
+
+
+def row_of(what: str, given: Iterable[T], of: str) -> list[T]:
+    """The values of a list, or of another row, unchecked; `of` names them for people.
+
+    Raises:
+        TypeError: it is no row, or a text, which is a row of letters for Python.
+    """
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise TypeError(f"{what} must be a list of {of}, not {type_of(given)}")
+    return list(given)
 
 
 def type_of(given: object) -> str:

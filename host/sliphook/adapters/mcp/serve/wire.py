@@ -13,12 +13,12 @@ import socket
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Final, Literal, NamedTuple, Self, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import anyio
 import msgspec
 import trio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
@@ -66,25 +66,7 @@ class _Unread(NamedTuple):
     code: int = INVALID_REQUEST
 
 
-class _Closing:
-    """What the SDK asks of both streams."""
-
-    async def aclose(self) -> None:
-        """Nothing is to be done."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class Outgoing(_Closing):
+class Outgoing(ObjectSendStream[SessionMessage]):
     """What is sent to the client. One task, `run`, writes; a line is never torn by a cancel.
 
     Attributes:
@@ -97,7 +79,7 @@ class Outgoing(_Closing):
         self._put, self._get = trio.open_memory_channel[bytes](_QUEUED)
         self._is_socket = stat.S_ISSOCK(os.fstat(sink).st_mode)
 
-    async def send(self, item: SessionMessage, /) -> None:
+    async def send(self, item: SessionMessage) -> None:
         """Queue one message; waits while the client does not read.
 
         Raises:
@@ -155,7 +137,7 @@ class Outgoing(_Closing):
                 return 0
 
 
-class Incoming(_Closing):
+class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """What the client sends. Ends with its stdin; what is no message is answered with an error."""
 
     def __init__(self, source: int, outgoing: Outgoing) -> None:
@@ -164,15 +146,6 @@ class Incoming(_Closing):
         self._bytes = bytearray()
         self._looked = 0
         self._ended = False
-
-    def __aiter__(self) -> Incoming:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message.
@@ -187,6 +160,9 @@ class Incoming(_Closing):
             message = await (self._read(line) if isinstance(line, bytes) else self._answer(line))
             if message is not None:
                 return SessionMessage(message)
+
+    async def aclose(self) -> None:
+        """Nothing is to be done: the descriptor is the caller's."""
 
     async def _line(self) -> bytes | _Unread | None:
         while True:

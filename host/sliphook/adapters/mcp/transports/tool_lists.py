@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Final, Self, TypeGuard, cast
+from typing import Any, Final, TypeGuard
 
 import mcp_types as types
+from anyio.abc import ObjectReceiveStream
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
@@ -80,17 +80,15 @@ def _describes_object(schema: object) -> TypeGuard[dict[str, Any]]:
     return is_object(schema) and schema.get("type", "object") == "object"
 
 
-class _Reading:
-    """What comes over a transport, as `mcp.client.Transport` has it."""
+class _Reading(ObjectReceiveStream[SessionMessage | Exception]):
+    """What comes over a transport."""
 
     def __init__(self, inner: Any, lists: ToolLists) -> None:
         self._inner = inner
         self._lists = lists
 
     async def receive(self) -> SessionMessage | Exception:
-        return self._read(await self._inner.receive())
-
-    def _read(self, message: SessionMessage | Exception) -> SessionMessage | Exception:
+        message: SessionMessage | Exception = await self._inner.receive()
         if isinstance(message, SessionMessage) and isinstance(
             response := message.message, types.JSONRPCResponse
         ):
@@ -99,21 +97,3 @@ class _Reading:
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        return self._read(await self._inner.__anext__())
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return cast("bool | None", await self._inner.__aexit__(exc_type, exc_val, exc_tb))
