@@ -12,10 +12,18 @@ writes to stderr 3 ms at most, however many secrets are looked for in it."""
 READING_S: Final = 0.005
 """For what all plugins write to stdout: a quarter of what the loop may be held.
 
-One more message may follow, and who waited for a turn may get it behind others in the same pass.
+One more message may follow.
 """
 LOOKING_S: Final = 0.005
 """For all looks at what has come already, before calls count as late: many may expire at once."""
+
+
+SMALL_LOOK_S: Final = 0.0002
+"""For a small piece, though the time for looks is used up: fifty may look."""
+MESSAGES_PER_PASS: Final = 100
+"""Of one reader; then other tasks have their turn."""
+REPLY_BYTES: Final = 4 * 1024
+"""Of a usual reply: fifty plugins may send theirs in one pass."""
 
 
 class SharedTime:
@@ -69,7 +77,11 @@ class Pace:
         async with self._places:
             pass
 
+    def may_read(self) -> bool:
+        """Whether there is time for a reader that has not waited; none if others wait for turns."""
+        return self.reading.left_s > 0 and self._turns.value > 0
+
     async def reader_turn(self) -> None:
         """Wait for this reader's turn: a pass of the loop, or one for each reader before it."""
         async with self._turns:
-            self.reading.renew()  # a pass has begun since
+            self.reading.renew()  # a pass has begun since, and no other reader works in it

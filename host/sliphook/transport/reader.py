@@ -39,14 +39,11 @@ from .backpressure import Backpressure
 from .call import Call
 from .deadlines import Deadlines, IdleTimer
 from .owner import ReaderOwner
-from .pace import Pace
+from .pace import MESSAGES_PER_PASS, REPLY_BYTES, SMALL_LOOK_S, Pace
 from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
 
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
-REPLY_BYTES = 4 * 1024  # of a usual reply; fifty plugins may send theirs in one pass
-MESSAGES_PER_PASS = 100  # then other tasks have their turn
-SMALL_LOOK_S = 0.0002  # for a small piece, though the time for looks is used up: fifty may look
 LAST_READS = 17  # of a dead process's pipe: 1 MiB unless root wrote it; a child may go on for ever
 LULL_S = 0.005  # and up to twice as long, if nothing ends it before
 
@@ -83,6 +80,7 @@ class PipeReader:
         self._brought_one = False
         self._left_some = False  # of what was read: the task has to handle it
         self._left_small = False  # it is of one small piece
+        self._left_in_pipe = False  # a piece, of which only the beginning was read
         self.cut_short: str | None = None
 
     def brought_one(self) -> bool:
@@ -241,18 +239,19 @@ class PipeReader:
 
     def _read_and_handle(self) -> None:
         """Read one piece and handle it, if there is time; the usual piece is one message."""
-        data = self._pull()
+        began = perf_counter()
+        has_time = self._pace.may_read()
+        # to read a large piece costs as much as to handle it; one byte more tells that it is large
+        data = self._pull(READ_BYTES if has_time else REPLY_BYTES + 1)
         if not data:
             return
-        began = perf_counter()
-        has_time = self._pace.reading.left_s > 0
         # a small reply does not wait behind what others write; to handle a request may take long
         is_reply = len(data) <= REPLY_BYTES and self._owner.is_owed and b'"method"' not in data
-        at_once = has_time or is_reply
-        body = self._frames.whole(data) if at_once else None
+        body = self._frames.whole(data) if has_time or is_reply else None
         self._brought_one = body is not None
         if body is None:
             self._feed(data)
+            self._left_in_pipe = not has_time and len(data) > REPLY_BYTES
         else:
             try:
                 if not self._owner.message(body):
@@ -265,14 +264,14 @@ class PipeReader:
 
     def _feed(self, data: bytes) -> None:
         self._left_small = not self._left_some and len(data) <= REPLY_BYTES
-        self._left_some = True
+        self._left_some, self._left_in_pipe = True, False
         self._frames.feed(data)
         self._silence.grew()
 
-    def _pull(self) -> bytes:
-        """Read at most `READ_BYTES`; b"" if nothing can be read now, or at the stream's end."""
+    def _pull(self, size: int = READ_BYTES) -> bytes:
+        """Read at most so much; b"" if nothing can be read now, or at the stream's end."""
         try:
-            data = os.read(self._descriptor, READ_BYTES)
+            data = os.read(self._descriptor, size)
         except BlockingIOError:
             return b""
         except OSError:
@@ -293,6 +292,8 @@ class PipeReader:
         """Handle all that was read; other tasks have their turns in between."""
         while self._left_some:
             await self._pace.reader_turn()
+            if self._left_in_pipe:
+                self._read()
             self._handle_some()
 
     def _handle_at_once(self) -> None:
@@ -310,7 +311,7 @@ class PipeReader:
 
     def _handle_some(self) -> None:
         """Handle messages until the pass is over; then more may be left."""
-        began = now = perf_counter()
+        began = perf_counter()
         until = began + self._pace.reading.left_s
         piece = None
         try:
@@ -321,14 +322,13 @@ class PipeReader:
                     self._silence.look(self._frames.mid_message and not self._over())
                     break
                 self._handle(piece)
-                now = perf_counter()
-                if now > until:
+                if perf_counter() > until:
                     break
         except FramingError as error:
             piece = None
             self._give_up_on(error)
         self._left_some = piece is not None
-        self._pace.reading.spend(now - began)
+        self._pace.reading.spend(perf_counter() - began)  # also for looks into an unfinished piece
 
     def _handle(self, piece: Body | Stray) -> None:
         if isinstance(piece, Stray):
