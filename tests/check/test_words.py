@@ -80,6 +80,18 @@ async def test_a_result_that_json_cannot_hold_is_the_tools_fault(tmp_path: Path)
     )
 
 
+async def test_a_number_that_cannot_be_read_is_told_as_it_is(tmp_path: Path) -> None:
+    broken = """
+    def call(params):
+        return {"result": 1.5}
+    dump = json.dumps
+    json.dumps = lambda *given, **named: dump(*given, **named).replace("1.5", "1e400")
+    """
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") >= {"tool add", "unknown-tool"}
+    assert finding(report, "unknown-tool").came == "1e400"
+
+
 @pytest.mark.parametrize(
     ("dies", "came", "advice"),
     [

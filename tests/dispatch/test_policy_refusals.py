@@ -183,6 +183,12 @@ def test_replace_and_substitute_in_the_second_phase_are_a_failed_answer(word: st
     assert outcome.decision is None
 
 
+@pytest.mark.parametrize("raw", [b"1e400", b" -9.7E+9999999", b"1" * 300, b"7"], ids=repr)
+def test_a_number_is_no_answer_also_if_it_cannot_be_read(raw: bytes) -> None:
+    with pytest.raises(AnswerError, match=r"^the answer must be an object or null, not number$"):
+        read_answer(raw)
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -40,6 +40,17 @@ FAULTS = {
     ),
     "answers a list": ("return []", "refused_answer", "must be an object or null, not list"),
     "answers true": ("return True", "refused_answer", "must be an object or null, not bool"),
+    "answers a number that no double can be": (
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"result":1.9e400}\\n\' % id)\nreturn NOTHING',
+        "refused_answer",
+        "must be an object or null, not number",
+    ),
+    "answers too much with an id that is no JSON": (
+        'raw(b\'{"jsonrpc":"2.0","id":00%d,"result":"\' % id + b"x" * 9_000_000 + b\'"}\\n\')\n'
+        "return {'decision': 'block'}",
+        "refused_answer",
+        "block",
+    ),
     "misspells decision": (
         'return {"desicion": "allow"}',
         "refused_answer",

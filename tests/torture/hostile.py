@@ -236,6 +236,22 @@ _ANSWERS: Final = [
 ]
 
 
+_ODD_IDS: Final = [
+    "@ID",
+    "00@ID",
+    "-0",
+    "1e400",
+    "1.5",
+    "null",
+    "[]",
+    "{}",
+    '""',
+    '"\\u0001"',
+    '"\x01"',
+]
+"""Ids that are none, or another's; some are no JSON."""
+
+
 def _around(template: str, value: list[Part]) -> tuple[Part, ...]:
     before, _, after = template.partition("@VALUE")
     return (Part(before), *value, Part(after))
@@ -257,14 +273,17 @@ def recipes(draw: st.DrawFn, most_bytes: int = MOST_BYTES, most_times: int = 200
     if kind == "bare":
         parts = tuple(value)
     else:
+        id_ = draw(st.sampled_from(["", "", "", "", *_ODD_IDS]))
         if kind == "answer":
-            fields = '"id":@ID,' + draw(st.sampled_from(_ANSWERS))
+            fields = f'"id":{id_ or "@ID"},' + draw(st.sampled_from(_ANSWERS))
         else:
             method, params = draw(
                 st.sampled_from(_NOTIFICATIONS if kind == "notification" else _REQUESTS)
             )
-            id_ = '"id":"@N",' if kind == "request" else ""
-            fields = f'{id_}"method":"{method}","params":{{{params}}}'
+            said = f'"method":"{method}","params":{{{params}}}'
+            asks = '"id":' + (id_ or '"@N"') if kind == "request" else ""
+            behind = draw(st.booleans())
+            fields = ",".join(filter(None, [said, asks] if behind else [asks, said]))
         parts = _around('{"jsonrpc":"2.0",' + fields + "}", value)
     size = sum(part.size for part in parts)
     times = 1 if kind in ("answer", "bare") else draw(_counts(size, 2 * MOST_BYTES))

@@ -331,6 +331,11 @@ def test_of_what_is_passed_over_nothing_is_kept_but_its_beginning() -> None:
         (b'{"jsonrpc":"2.0","method":"x","params":"', b'","id":3}', None, False),
         (b'{"x":"', b'"}', None, False),
         (b'{"jsonrpc":"2.0","id":"' + b"9" * 200 + b'","result":"', b'"}', None, True),
+        (b'{"jsonrpc":"2.0","id":007,"result":"', b'"}', None, True),
+        (b'{"jsonrpc":"2.0","id":"\x01","result":"', b'"}', None, True),
+        (b'{"jsonrpc":"2.0","id":"\xff","method":"x","params":"', b'"}', None, False),
+        (b'{"jsonrpc":"2.0","result":"', b'","id":-01}', None, True),
+        (b'{"jsonrpc":"2.0","result":"', b'","id":"\xed\xa0\x80"}', None, True),
     ],
 )
 def test_the_id_of_what_is_passed_over_is_found_at_its_ends(

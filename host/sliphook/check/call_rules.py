@@ -12,6 +12,7 @@ from sliphook.quoting import quote
 from sliphook.schemas import PROVIDERS, why_tool_is_refused
 from sliphook.session.plugin_calls import COMMAND_RESULT, TOOL_RESULT
 from sliphook.wire import envelope
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.near_misses import is_list_of_blocks
 from sliphook_sdk.protocol import (
     CommandRunParams,
@@ -135,7 +136,10 @@ async def unknown_tool(bench: Bench) -> str:
     )
     if reply.error is None:
         assert reply.result is not None
-        fields: Any = msgspec.json.decode(reply.result)
+        try:
+            fields: Any = msgspec.json.decode(reply.result)
+        except DECODE_ERRORS:
+            fields = None
         if not isinstance(fields, dict) or not cast("dict[str, Any]", fields).get("is_error"):
             raise CheckFailed(
                 sent,

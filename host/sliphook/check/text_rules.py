@@ -16,6 +16,7 @@ import msgspec
 from sliphook.plugin.tools import PluginTool
 from sliphook.quoting import quote
 from sliphook.wire import envelope
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CommandRunParams, ToolCallParams
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
@@ -147,7 +148,10 @@ def _text(reply: envelope.Reply) -> str:
     """All texts of a reply, its escapes read."""
     if reply.error is not None:
         return reply.error.message
-    return "\n".join(_texts(msgspec.json.decode(reply.result or b"null")))
+    try:
+        return "\n".join(_texts(msgspec.json.decode(reply.result or b"null")))
+    except DECODE_ERRORS:  # other checks say what is wrong with it
+        return ""
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -116,10 +117,12 @@ def before_plugins() -> None:
     """What each command does before it starts plugins; it holds until the process ends.
 
     From here on they cannot read this process, whose environment has the model's key. As the first
-    process of a container it waits for what they leave behind.
+    process of a container it waits for what they leave behind. The garbage collector does not look
+    at what the imports have made: that held the loop for 0.3 to 0.5 ms for each 1,000 objects.
     """
     forbid_dumps()
     reap_as_init()
+    gc.freeze()
 
 
 def run_trio(main: Callable[[Interruptible], Awaitable[int]]) -> int:

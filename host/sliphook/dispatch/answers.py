@@ -40,6 +40,7 @@ class AnswerError(SliphookError):
 
 _NOTHING: Final = msgspec.Raw()
 _NULL: Final = msgspec.Raw(b"null")
+_KINDS: Final = {b"[": "list", b'"': "str", b"t": "bool", b"f": "bool"}
 
 
 class _Sent(Answer[str], frozen=True, kw_only=True):
@@ -123,8 +124,8 @@ def _explain(raw: bytes | msgspec.Raw, error: Exception) -> str:
         msgspec.json.decode(raw, type=msgspec.Raw)
         fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
-        kinds = {b"[": "list", b'"': "str"}
-        kind = kinds.get(bytes(raw).lstrip()[:1]) or type(msgspec.json.decode(raw)).__name__
+        # by its first character: a number may be one that cannot be read
+        kind = _KINDS.get(bytes(raw).lstrip()[:1], "number")
         return f"the answer must be an object or null, not {kind}"
     except DECODE_ERRORS:
         return unreadable

@@ -41,7 +41,7 @@ from .hook_recorder import HookRecord
 from .outcome import Outcome
 from .policy import merge_one
 from .shares import Result
-from .waiting import PendingOutcome, result_of
+from .waiting import PendingOutcome, result_of, unread
 
 
 class AskedPlugin(msgspec.Struct, frozen=True):
@@ -144,7 +144,12 @@ class SingleFire(PendingOutcome):
     def _settled(self, call: Call) -> None:
         # else the turn or the caller was cancelled meanwhile, and that outcome stands
         if self.outcome is None and self._asked is not None:
-            self._finish(self._merged(self._asked, result_of(call)))
+            result = result_of(call)
+            try:
+                outcome = self._merged(self._asked, result)
+            except Exception as error:  # a fault of the host
+                outcome = self._merged(self._asked, unread(result, error))
+            self._finish(outcome)
 
     def _merged(self, asked: AskedPlugin, result: Result) -> Outcome:
         return merge_one(self._entry, self._payload, asked.subscriber, asked.route, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 
 import trio
@@ -14,6 +15,8 @@ from .hook_recorder import HookRecord
 from .outcome import Outcome, cancelled_outcome
 from .shares import Result
 
+_log = logging.getLogger(__name__)
+
 
 def result_of(call: Call) -> Result:
     """Turn a settled call of a hook into the policy's result."""
@@ -25,6 +28,16 @@ def result_of(call: Call) -> Result:
             why = f"it answered with an error: {quote(call.error.message, 300)} ({call.error.code})"
         return Result(status="refused_answer", error=why, elapsed_ms=call.elapsed_ms)
     return Result(status=call.status, error=call.why, elapsed_ms=call.elapsed_ms)
+
+
+def unread(result: Result, error: Exception) -> Result:
+    """What stands for an answer that the host failed to read, by a fault of its own.
+
+    The outcome must come all the same: someone waits for it, and a guard that fails closed denies.
+    """
+    _log.error("a fault of the host: an answer could not be read", exc_info=error)
+    why = f"the host failed to read its answer: {quote(repr(error), 200)}"
+    return Result(status="refused_answer", error=why, elapsed_ms=result.elapsed_ms)
 
 
 class PendingOutcome(ABC):

@@ -12,6 +12,8 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import ErrorCode, limits
 from sliphook_sdk.protocol.names import DoubledName
 
+from .decoding import DECODE_ERRORS
+
 
 class NotJson(SliphookError):
     """The bytes are no JSON text in UTF-8. The plugin's fault.
@@ -108,6 +110,14 @@ _LAST_ID: Final = re.compile(
 )
 
 
+def id_in(text: bytes) -> int | str | None:
+    """What looks like an id, read; None if it is no JSON, such as 007."""
+    try:
+        return msgspec.json.decode(text, type=int | str)
+    except DECODE_ERRORS:
+        return None
+
+
 def refusal(head: bytes, tail: bytes, why: str) -> OverLimit:
     """The refusal of a message that cannot be decoded, from its beginning and its end.
 
@@ -122,5 +132,5 @@ def refusal(head: bytes, tail: bytes, why: str) -> OverLimit:
     found = first and _FIRST_ID.search(head, 0, first.end())
     # a nested object may end in an id too, but a message with no method needs one of its own
     found = found or (None if first and b'"method"' in first[0] else _LAST_ID.search(tail))
-    id: int | str | None = msgspec.json.decode(found[1]) if found else None
+    id = found and id_in(found[1])
     return OverLimit(why, id, is_reply=first is not None and first[1] is not None)

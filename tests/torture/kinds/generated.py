@@ -49,8 +49,10 @@ class Assault(Stage):
             assert [part.status for part in outcome.parts if part.plugin == "healthy"] == [
                 "answered"
             ], outcome.parts
+            assert "the host failed" not in str(outcome.parts), outcome.parts
         self.sent += recipe.times
         await self._revive()
+        assert not self.said("a fault of the host"), self.problems
         self.note(before, recipe.told())
 
     def note(self, before_ms: float, what: str) -> None:
@@ -61,7 +63,9 @@ class Assault(Stage):
 
     async def _revive(self) -> None:
         await trio.sleep(0.002)  # what it wrote to stderr comes on another way
-        await self.until(lambda: self.bad.state in RESTING, "a state of rest")
+        # the host would let it wait for longer and longer before it starts it again
+        settled = (*RESTING, "restarting")
+        await self.until(lambda: self.bad.state in settled, "a state of rest")
         if self.bad.state != "ready":
             await self.host.restart(self.bad.name)
 

@@ -222,6 +222,18 @@ async def test_sixteen_mebibytes_are_refused_by_their_id(front: bool) -> None:
         assert (await client.hear())["id"] == 8
 
 
+@pytest.mark.parametrize("id", ["007", "00"])
+async def test_what_is_not_read_is_refused_also_where_its_id_is_no_json(id: str) -> None:
+    async with served(Fixed()) as client:
+        await client.initialize()
+        await client.write(f'{{"jsonrpc":"2.0","id":{id},"method":"x","params":{MANY}}}\n'.encode())
+        said = await client.hear()
+        assert said["id"] is None
+        assert said["error"]["message"].startswith("the message is not read: it has")
+        await client.call(8, a=1)
+        assert (await client.hear())["id"] == 8
+
+
 HUGE = '{"action":"accept","content":{"which":"' + "x" * MAX_LINE_BYTES + '"}}'
 MANY = '{"action":"accept","content":{"which":[' + "1," * 20_000 + "1]}}"
 

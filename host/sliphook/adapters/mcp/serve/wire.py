@@ -33,6 +33,7 @@ from mcp_types import (
 )
 
 from sliphook.adapters.mcp.transports.bounds import whole_characters
+from sliphook.wire.faults import id_in
 from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
 from sliphook_sdk.protocol.weight import weigh
 
@@ -205,7 +206,7 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         """Refuse it; an answer of the client counts as an error, so that no one waits for it."""
         first, last = unread.first[:_KEPT], unread.last[-_KEPT:]
         found = _ID_FIRST.match(first) or _ID_LAST.search(last)
-        id = msgspec.json.decode(found[1]) if found is not None else None
+        id = found and id_in(found[1])
         why = f"the message is not read: {unread.why}"
         if id is not None and _IS_ANSWER.match(first):
             error = ErrorData(code=unread.code, message=why)
