@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sliphook import PluginHost
+from sliphook import Outcome, PluginHost
 from sliphook.dispatch import shares
 from sliphook.testing import FakePlugin
 
@@ -28,20 +28,22 @@ async def test_the_outcome_comes_and_a_closed_guard_denies(
         subscriptions=[{"event": "pre_tool_call", "on_failure": on_failure}],
     )
     other = FakePlugin("other", hooks={"pre_tool_call": None})
+    outcomes: list[Outcome] = []
     async with (
         PluginHost([guard, other] if many else [guard]) as host,
         host.session() as session,
         session.turn("x") as turn,
     ):
-        outcome = await ask(turn)
-        again = await ask(turn)
+        for _ in range(2):
+            outcomes.append(await ask(turn))
         assert [plugin.state for plugin in host.plugins] == ["ready"] * (1 + many)
-    part = outcome.parts[0]
+    part = outcomes[0].parts[0]
     assert (part.plugin, part.status) == ("guard", "refused_answer")
     assert part.error == (
         "the host failed to read its answer: ZeroDivisionError('no one has thought of this')"
     )
-    assert outcome.decision == again.decision == ("deny" if on_failure == "closed" else None)
+    denied = "deny" if on_failure == "closed" else None
+    assert [outcome.decision for outcome in outcomes] == [denied, denied]
     faults = [one for one in caplog.records if one.levelno >= logging.ERROR]
     assert [one.message for one in faults] == [
         "a fault of the host: an answer could not be read"
