@@ -17,6 +17,7 @@ from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.plugin.approval import why_not_granted
+from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.json_value import copied, plain
 from sliphook_sdk.protocol import QuestionKind
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
@@ -243,11 +244,11 @@ def _tell_received(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> Non
         hooks.host.asked_nobody(asker, question.prompt)
 
 
-def end_questions(turns: Iterable[TurnState]) -> None:
-    """Settle the questions of turns that have ended; never waits."""
+def end_questions(turns: Iterable[TurnState], deadlines: Deadlines) -> None:
+    """Settle the questions of turns that have ended; who asked is told soon after."""
     for turn in turns:
         for question in list(turn.questions):
-            question.settle("interrupted")
+            question.settle("interrupted", deadlines=deadlines)
 
 
 def open_turns(session: SessionState) -> list[TurnState]:

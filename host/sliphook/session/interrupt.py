@@ -110,7 +110,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                 # here and now: the task that writes would have to be scheduled first
                 connection.flush(share)
         session.root_closed(root)
-        end_questions(turns)
+        end_questions(turns, hooks.host.deadlines)
         root.leave()  # its parent must not end it once more
         for turn in turns:
             turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
@@ -152,7 +152,7 @@ def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
                 # not urgent: nothing is overtaken, so what was told stays in its order
                 connection.cancel(call)
     _withdraw_fires(fires)
-    end_questions(turns)
+    end_questions(turns, hooks.host.deadlines)
     for one in turns:
         _tell_end(hooks, one, urgent=False)
         if one is not turn:

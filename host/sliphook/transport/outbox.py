@@ -123,8 +123,8 @@ class Outbox:
         self._begun: list[memoryview] = []
         self._last = 0  # number
         self._by_call: dict[Call, int] = {}
-        # of the normal lane alone
-        self._by_session: dict[str, set[int]] = {}
+        # of the normal lane alone; None: of no session
+        self._by_session: dict[str | None, set[int]] = {}
         self.size = 0
         self._max_messages = max_messages
         self._max_bytes = max_bytes
@@ -180,7 +180,7 @@ class Outbox:
         self.size += item.size
         if item.call is not None:
             self._by_call[item.call] = number
-        if item.session_id is not None and lane is self._normal:
+        if lane is self._normal:
             self._by_session.setdefault(item.session_id, set()).add(number)
 
     def _take(self, number: int) -> Item:
@@ -193,7 +193,7 @@ class Outbox:
         self.size -= item.size
         if item.call is not None:
             self._by_call.pop(item.call, None)
-        if item.session_id is not None and (same := self._by_session.get(item.session_id)):
+        if same := self._by_session.get(item.session_id):
             same.discard(number)
             if not same:
                 del self._by_session[item.session_id]
@@ -218,7 +218,14 @@ class Outbox:
 
     def hasten(self, session_id: str) -> None:
         """Move what waits for the session to the urgent lane, so that it stays first."""
-        for number in sorted(self._by_session.pop(session_id, ())):
+        numbers = self._by_session.pop(session_id, ())
+        if 2 * len(numbers) > len(self._normal.items) and not self._urgent.items:
+            # the lanes change places, and what is of no session or another one goes back
+            self._urgent, self._normal = self._normal, self._urgent
+            for number in sorted(chain.from_iterable(self._by_session.values())):
+                self._normal.add(number, self._urgent.take(number))
+            return
+        for number in sorted(numbers):
             self._urgent.add(number, self._normal.take(number))
 
     def next_write(self) -> bytes | memoryview:

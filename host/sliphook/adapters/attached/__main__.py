@@ -36,6 +36,7 @@ def main(words: list[str]) -> int:
 
 
 def _serve(agent: str, claimed: Claim) -> int:
+    import gc
     import logging
 
     from sliphook.errors import SliphookError
@@ -63,6 +64,7 @@ def _serve(agent: str, claimed: Claim) -> int:
         logging.getLogger(__name__).error("cannot serve %s: %s", agent, error)
         return 1
     forbid_dumps()
+    gc.freeze()  # a collection that looks at all that was imported holds the loop for 15 ms
     try:
         trio.run(daemon.run)
     except Exception:

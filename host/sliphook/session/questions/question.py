@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 import trio
 
+from sliphook.transport.deadlines import Deadlines, Timer
 from sliphook_sdk.protocol import QuestionKind
 
 from .form import Form
@@ -82,16 +84,33 @@ class OpenQuestion:
         self.scope = trio.CancelScope(deadline=deadline)
         self.on_settled: Callable[[Settlement], object] | None = None
 
-    def settle(self, outcome: SettledAs, answer: Any = None, by: str = "none") -> bool:
-        """Settle it, unless it is settled; True if this did. What waits is woken."""
+    def settle(
+        self,
+        outcome: SettledAs,
+        answer: Any = None,
+        by: str = "none",
+        *,
+        deadlines: Deadlines | None = None,
+    ) -> bool:
+        """Settle it, unless it is settled; True if this did.
+
+        What waits is woken, and the plugin that asks is told; with the host's `deadlines` soon
+        after, since that takes 50 us and an interrupt may settle hundreds.
+        """
         if self.settled is not None:
             return False
         self.settled = Settlement(outcome=outcome, answer=answer, by=by)
+        if deadlines is None:
+            self._tell(self.settled)
+        else:
+            deadlines.add(Timer(partial(self._tell, self.settled)), 0.0)
+        return True
+
+    def _tell(self, settled: Settlement) -> None:
         told, self.on_settled = self.on_settled, None
         self.scope.cancel()
         if told is not None:
-            told(self.settled)
-        return True
+            told(settled)
 
     def give_up(self) -> Settlement:
         """Nothing waits for an answer any more; returns what came of it."""
