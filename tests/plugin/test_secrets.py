@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from sliphook import PluginHost
+from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.secrets import own_keys, secret_values
 from sliphook.plugin.spec import PluginSpec
 from sliphook.testing import FakePlugin
@@ -150,6 +151,57 @@ def test_a_granted_variable_is_secret_unless_the_manifest_says_that_it_is_not() 
     ]
     assert secret_values(spec, None) == ["t-1", "north", "o-1"]
     assert secret_values(spec, manifest(env=wants)) == ["t-1", "o-1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "fits"),
+    [
+        (["word"] * 512, True),
+        (["word"] * 513, False),
+        ({str(number): number for number in range(513)}, False),
+        (["\n".join(["a line of it"] * 128)] * 2, True),
+        # its lines alone are 128 each, at most, and its length counts besides
+        (["\n".join(["a line of it"] * 128)] * 4, False),
+        (["\n" * 4_000] * 2, True),
+        ("x" * 32_767, True),
+        ("x" * 32_768, False),
+    ],
+)
+def test_secret_settings_have_a_bound_of_values_and_lines(key: object, fits: bool) -> None:
+    config = {"token": "t-1", "keys": key} if not fits else {"keys": key}
+    schema = {"properties": {"token": {"secret": True}, "keys": {"secret": True}}}
+    if fits:
+        assert hidden(config, schema) != []
+        return
+    with pytest.raises(ManifestError) as refused:
+        hidden(config, schema)
+    assert str(refused.value) == (
+        "the user's settings: keys: the secret settings have over 512 values and lines, too many"
+        " to keep out of traces and logs"
+    )
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+async def test_a_plugin_with_too_many_secrets_cannot_start(recorded: bool) -> None:
+    problems: list[str] = []
+    fake = FakePlugin(
+        "fake",
+        hooks={"stop": None},
+        config={"keys": [f"word {number}" for number in range(4_000)]},
+        config_schema={"properties": {"keys": {"secret": True}}},
+        recorded=recorded,
+    )
+    with trio.fail_after(120):
+        async with PluginHost(
+            [fake], on_problem=lambda _, message: problems.append(message)
+        ) as host:
+            assert host.plugins[0].state == "failed"
+    # of a recorded one it is known before
+    assert fake.starts == (0 if recorded else 1)
+    assert problems == [
+        "fake is left out: the user's settings: keys: the secret settings have over 512 values and"
+        " lines, too many to keep out of traces and logs"
+    ]
 
 
 TELLTALE = """\

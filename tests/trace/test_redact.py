@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sliphook.quoting import quote
 from sliphook.trace.redact import REDACTED, Redactor, spelling
-from sliphook.trace.redact.secrets import Secrets
+from sliphook.trace.redact.secrets import SHORT, Secrets
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,21 @@ from sliphook.trace.redact.secrets import Secrets
             b'[1,11,1.1,1.,".1",0.1,"1","11",-1,1e1,1]',
             b'["[redacted]",11,1.1,1.,".1",0.1,"[redacted]","11",-1,1e1,"[redacted]"]',
         ),
+        (
+            "p\xa0w\x7f\x1bd",
+            rb"p\xa0w\x7f\x1bd and p\u00a0w\u007f\u001bd",
+            b"[redacted] and [redacted]",
+        ),
+        ("key\U000e0041key", rb"a 'key\U000E0041key'", b"a '[redacted]'"),
+        ("key\U000e0041key", rb"\U00110041key\x4", rb"\U00110041key\x4"),
+        ("key-\udcff\udc80", rb"stray: key-\xff\x80", b"stray: [redacted]"),
+        (
+            "tok\x1b-123",
+            rb"{'a': 'tok\x1b-123', 'b': 'tok\\x1B-123'}",
+            b"{'a': '[redacted]', 'b': '[redacted]'}",
+        ),
+        ("tok\x1b-123", "tok\\x1b-1… and tok\\x1…".encode(), "[redacted]… and tok\\x1…".encode()),
+        ("tok-\x1b123", '{"a":"tok-\\u00…'.encode(), '{"a":"[redacted]\\u00…'.encode()),
         ("tok-123", "stray: Bearer tok-1…".encode(), "stray: Bearer [redacted]…".encode()),
         (
             "tok-123",
@@ -125,6 +141,30 @@ def test_no_spelling_at_any_depth_hides_a_secret(
     redacted = Redactor([*others, secret]).text(f"{before}{spelled}{behind}")
     assert REDACTED in redacted
     assert secret in REDACTED or spelled not in redacted.replace(REDACTED, "\0")
+
+
+@given(
+    secret=st.text(
+        st.one_of(
+            st.sampled_from('\\"x0\n\x08\x1b\x7f\x85\xa0\xad\ufeff\udc80é😀\U000e0041'),
+            st.characters(exclude_characters="|…'"),
+        ),
+        min_size=8,
+        max_size=30,
+    ).filter(lambda secret: len(secret.replace("\\", "")) >= 4),
+    before=st.integers(0, 50),
+    behind=st.integers(0, 50),
+    written=st.sampled_from([str, repr, in_json, in_json_of_any_letters]),
+    limit=st.integers(40, 120),
+)
+def test_a_line_that_was_quoted_and_cut_shows_no_secret(
+    secret: str, before: int, behind: int, written: Callable[[str], str], limit: int
+) -> None:
+    line = quote(written("|" * before + secret + "|" * behind), limit)
+    shown = Redactor([secret]).text(line).replace(REDACTED, "").replace("'", "")
+    left = re.sub(r"(\\[uxU]?[0-9a-f]{0,7})?…$", "", shown).strip("|")
+    # of one that is cut so much may be seen
+    assert len(spelling.stripped(spelling.decoded(left.encode()))) < SHORT
 
 
 @given(text=st.text(st.sampled_from('abcd\\"u0041\n {}[],:…1😀'), max_size=200))
@@ -289,7 +329,16 @@ def test_of_the_lines_of_secrets_a_limited_number_is_hidden_alone() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"\\" * 100_000, b"\\u0041" * 30_000, b"\\u" * 50_000, b"a" * 100_000, b"\\\\u00" * 25_000],
+    [
+        b"\\" * 100_000,
+        b"\\u0041" * 30_000,
+        b"\\u" * 50_000,
+        b"a" * 100_000,
+        b"\\\\u00" * 25_000,
+        b"\\x41" * 30_000,
+        b"\\U0001f600" * 15_000,
+        "\\u00…".encode() * 20_000,
+    ],
 )
 def test_no_step_of_the_work_is_long(text: bytes) -> None:
     pieces = list(spelling.pieces(text))

@@ -11,8 +11,11 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook.quoting import quote
+from sliphook.trace.redact import texts_in
 from sliphook_sdk.protocol import Manifest
 
+from .checks import ManifestError
 from .spec import PluginSpec
 
 _KEY_NAME: Final = re.compile(
@@ -27,6 +30,13 @@ URL_PASSWORD: Final = re.compile(
 
 _MAX_STEPS: Final = 20_000
 """Parts of a schema that are looked at. The schema is the plugin's and may be of any size."""
+
+MAX_TEXTS: Final = 512
+"""What the secret settings of one plugin may count together (see `texts_in`).
+
+The host's loop enters all of them in one step: so many take about 5 ms, in scripts other than Latin
+up to four times that.
+"""
 
 _DEFINITIONS: Final = ("$defs", "definitions")
 """Parts of a schema that hold for a value only if a reference leads there."""
@@ -69,6 +79,9 @@ def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
         spec: the plugin, with the granted environment and the settings.
         manifest: what it declares; None if that is not known yet: then all of the environment is
             secret.
+
+    Raises:
+        ManifestError: the secret settings are too many. The user is at fault.
     """
     wants = (manifest.env or []) if manifest is not None else []
     # `is False`: a variable is secret unless the manifest says that it is not
@@ -81,7 +94,7 @@ def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
 
 
 def _secrets_in(config: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[str]:
-    """The texts of every setting whose schema holds a mark, however deep.
+    """The texts of every setting whose schema holds a mark, however deep, up to `MAX_TEXTS`.
 
     Which part of a setting a deeper mark means is not worked out: the whole setting is hidden. A
     mark outside of `properties`, such as in `allOf` or `patternProperties`, hides all settings.
@@ -92,10 +105,18 @@ def _secrets_in(config: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[
     outside = {
         word: part for word, part in root.items() if word not in ("properties", *_DEFINITIONS)
     }
+    left = MAX_TEXTS
     all_hidden = _may_hold_mark(outside, root, steps)
     for name, value in config.items():
         if all_hidden or _may_hold_mark(by_name.get(name), root, steps):
-            yield from _texts(value)
+            for text in _texts(value):
+                left -= texts_in(text)
+                if left < 0:
+                    raise ManifestError(
+                        f"the user's settings: {quote(name, 80)}: the secret settings have over"
+                        f" {MAX_TEXTS} values and lines, too many to keep out of traces and logs"
+                    )
+                yield text
 
 
 def _may_hold_mark(schema: Any, root: Mapping[str, Any], steps: Iterator[int]) -> bool:

@@ -228,7 +228,7 @@ class Plugin:
         """Run one process until it has ended, and decide what its end means."""
         try:
             process = await self._spawn()
-        except CannotStart as error:
+        except (CannotStart, ManifestError) as error:
             no = Trigger.REFUSE if isinstance(error, Refused) else Trigger.CANNOT_START
             self._fail(no, str(error))
             return
@@ -284,11 +284,11 @@ class Plugin:
         """Check the manifest; False if the plugin cannot be used, so that its process must end."""
         try:
             read = read_declared(bytes(manifest), self.spec, self._services.timeout_cap_s)
+            self._host.hide(secret_values(self.spec, read.wire))
         except AsksForMore as error:
             return self._fail(Trigger.REFUSE, with_advice(str(error), self.spec))
         except ManifestError as error:
             return self._fail(Trigger.CANNOT_START, str(error))
-        self._host.hide(secret_values(self.spec, read.wire))
         if read.wire.disabled:
             self._change(Trigger.DECLINE, why := quote(read.wire.disabled, 300))
             self.tell_user(f"leaves itself out: {why}")

@@ -73,10 +73,10 @@ class NearMisses:
 
     def unknown(self, method: str) -> str | None:
         """What is said of a notification that is unknown, and ignored; None if it was said."""
-        shown = method[:_METHOD_CHARS]
+        shown = quote(method, _METHOD_CHARS)
         if not self.is_new(f"notification {shown}"):
             return None
-        return f"the notification '{quote(shown)}' is unknown, and ignored{meant_method(shown)}"
+        return f"the notification '{shown}' is unknown, and ignored{meant_method(shown)}"
 
     def found_in(self, method: str, raw: bytes | msgspec.Raw) -> Iterator[str]:
         """What a message has that is ignored, a sentence for each.
@@ -95,7 +95,7 @@ class NearMisses:
             for name, (what, part) in _PARTS.items():
                 if name in fields and (shape is Manifest or method == "host/tools"):
                     for entry in _ENTRIES.decode(fields[name]) or ():
-                        shown = quote(bytes(entry.get("name", b"null"))[:80]).strip('"')
+                        shown = quote(bytes(entry.get("name", b"null")), 80).strip('"')
                         yield from self._ignored(what, f" {shown}", part, entry)
         except DECODE_ERRORS:
             return

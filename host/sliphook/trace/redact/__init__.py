@@ -5,5 +5,6 @@ finds the known secrets in what is left; `redactor` replaces them in the text.
 """
 
 from .redactor import BEHIND, REDACTED, Redactor
+from .secrets import texts_in
 
-__all__ = ["BEHIND", "REDACTED", "Redactor"]
+__all__ = ["BEHIND", "REDACTED", "Redactor", "texts_in"]

@@ -33,6 +33,9 @@ _CUT: Final = "…".encode()
 _CUTS: Final = 4
 """How many cuts of a text are checked for the beginning of a secret, from its end."""
 
+_CUT_LEVELS: Final = 2
+"""At how many levels they are: as the text is written, and without the escapes of `quote`."""
+
 _RUN: Final = 64
 _QUOTE_DEPTH: Final = 64
 """Backslashes before a quote that are repeated for a secret number: JSON in six levels has 63."""
@@ -50,8 +53,9 @@ class Redactor:
     """Replaces secrets in texts.
 
     A secret is found as plain text, in any string of a message at any depth, and inside JSON that
-    is itself a JSON string, in every way that JSON can escape it. It is not found if it was encoded
-    in another way: base64, a URL, split over two strings. Backslashes do not count in the search,
+    is itself a JSON string, in every way that JSON, `quote` or a `repr` of Python can escape it, so
+    also in a line that was quoted for people before. It is not found if it was encoded in another
+    way: base64, a URL, split over two strings. Backslashes do not count in the search,
     so that a little more may be hidden than the secret.
 
     The time is linear in the text, and no single step of it is long: the interpreter's lock can be
@@ -114,7 +118,7 @@ class Redactor:
             found = list(islice(self._secrets.find(form), most + 1))
             if len(found) > most:
                 yield from found  # it does not matter where
-            elif not before:
+            elif len(before) < _CUT_LEVELS:
                 found += self._beginnings(form, is_cut=is_cut)
             if found:
                 spans = [(one.start, one.end) for one in found]
@@ -125,7 +129,7 @@ class Redactor:
                     yield Found(start, end, one.secret)
             before.append(text)
             text = decoded(text)
-            if text is before[-1]:
+            if text == before[-1]:
                 break
 
     def _beginnings(self, form: bytes, *, is_cut: bool) -> Iterator[Found]:

@@ -12,12 +12,13 @@ import contextlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import compress, islice
 from typing import Final, NamedTuple
 
 from .number_secrets import NumberSecrets
 from .occurrences import HEAD, WINDOW, Found, Secret, found_at, occurrences
-from .short_secrets import STEP, ShortSecrets, step_at
+from .short_secrets import STEP, ShortSecrets, begun, step_at
 from .spelling import decoded, stripped
 
 SHORT: Final = 4
@@ -32,6 +33,9 @@ LINES: Final = 128
 ALL_LINES: Final = 1_024
 """The same for all secrets together. The host's loop adds them: so many take about 10 ms."""
 
+_CHARS: Final = 64
+"""Each so many characters of a secret count as one more text in `texts_in`."""
+
 _PLACES: Final = 64
 """So many places of a text are looked at in the time in which one secret is searched for."""
 
@@ -42,6 +46,9 @@ _NUMBER_CHARS: Final = 40
 """A longer number stands nowhere by chance, and is found inside of a longer one, too."""
 
 _LONG_LINE: Final = re.compile(rf"[^\r\n]{{{LINE},}}")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_BYTE: Final = re.compile("[\udc80-\udcff]")
+_PAIR: Final = re.compile("[\U00010000-\U0010ffff]")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -72,7 +79,7 @@ class Secrets:
         self._by_step: dict[int, _Piece] = {}
         self._steps: set[int] = set()
         self._heads: list[bytes] = []
-        self._first_bytes: set[bytes] = set()
+        self._first_steps: set[int] = set()
         self._lines_left = ALL_LINES
 
     def __bool__(self) -> bool:
@@ -131,12 +138,12 @@ class Secrets:
 
     def beginning_before(self, text: bytes, end: int) -> Found | None:
         """The beginning of a secret that the text ends with at `end`, where it was cut."""
-        for start in range(max(0, end - HEAD + 1), end - SHORT + 1):
-            if text[start : start + SHORT] in self._first_bytes:
-                part = text[start:end]
-                at = bisect_left(self._heads, part)
-                if at < len(self._heads) and self._heads[at].startswith(part):
-                    return Found(start, end, Secret(part))
+        window = text[max(0, end - HEAD + 1) : end]
+        for start in begun(window, 0, self._first_steps):
+            part = window[start:]
+            at = bisect_left(self._heads, part)
+            if at < len(self._heads) and self._heads[at].startswith(part):
+                return Found(end - len(part), end, Secret(part))
         return None
 
     def _add_forms(self, secret: str) -> None:
@@ -165,7 +172,7 @@ class Secrets:
         head = secret.head
         if not secret.whole and not secret.bare:
             self._heads.append(head)
-            self._first_bytes.add(head[:SHORT])
+            self._first_steps.add(step_at(head, 0))
         if secret.number or secret.bare:
             self._numbers.add(secret)
             return
@@ -198,17 +205,32 @@ class Secrets:
         return sum(len(self._by_step[step].secrets) for step in steps if step in self._by_step)
 
 
+def texts_in(secret: str) -> int:
+    """What a secret counts as where secrets are bounded: itself, its lines, and its length."""
+    lines = min(LINES, secret.count("\n") + secret.count("\r"))
+    return 1 + lines + len(secret) // _CHARS
+
+
 def _forms(secret: str) -> set[bytes]:
-    r"""The secret as `stripped` gives it, from plain text and if each character was a `\uXXXX`."""
+    r"""The secret as `stripped` gives it, from plain text and if each character was escaped."""
     plain = secret.encode("utf-8", "surrogatepass")
     if secret.isascii() and secret.isprintable() and "\\" not in secret:
         return {plain}
     encoded = {plain}
-    # names of files that are no UTF-8 have surrogates in Python, in place of their bytes
-    with contextlib.suppress(UnicodeEncodeError):
-        encoded.add(secret.encode("utf-8", "surrogateescape"))
-    units = secret.encode("utf-16-be", "surrogatepass")
-    if len(units) > 2 * len(secret):  # a character that is a pair in JSON
-        halves = (chr(int.from_bytes(units[at : at + 2], "big")) for at in range(0, len(units), 2))
-        encoded.add("".join(halves).encode("utf-8", "surrogatepass"))
+    if _HALF.search(secret):
+        # names of files that are no UTF-8 have these in Python, in place of their bytes
+        with contextlib.suppress(UnicodeEncodeError):
+            encoded.add(secret.encode("utf-8", "surrogateescape"))
+        # a byte as `quote` shows it, decoded
+        shown = _BYTE.sub(lambda found: chr(ord(found[0]) - 0xDC00), secret)
+        encoded.add(shown.encode("utf-8", "surrogatepass"))
+    paired = _PAIR.sub(lambda found: _halves(found[0]), secret)
+    encoded.add(paired.encode("utf-8", "surrogatepass"))
     return {form for text in encoded for form in (stripped(text), stripped(decoded(text)))}
+
+
+@lru_cache(maxsize=1_024)
+def _halves(character: str) -> str:
+    """A character as the pair that it is in JSON, each half by itself."""
+    units = character.encode("utf-16-be")
+    return chr(int.from_bytes(units[:2], "big")) + chr(int.from_bytes(units[2:], "big"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import compress
 from typing import Final
 
@@ -53,23 +53,11 @@ class ShortSecrets:
             yield from occurrences(secret, text, windows)
         ends: dict[Secret, int] = {}
         for at in windows:
-            starts = self._begun(text, at)
+            starts = begun(text, at, self._begins)
             for found in self._looked_up(text, starts) if starts else ():
                 if found.start >= ends.get(found.secret, 0):
                     ends[found.secret] = found.end
                     yield found
-
-    def _begun(self, text: bytes, at: int) -> list[int]:
-        """Where the window that begins at `at` has the first four bytes of one of them."""
-        view, starts = memoryview(text), list[int]()
-        for first in range(at, at + STEP):
-            window = view[first : first + WINDOW]
-            steps = window[: len(window) // STEP * STEP].cast("I")
-            if not self._begins.isdisjoint(steps):
-                seen = map(self._begins.__contains__, steps)
-                starts += compress(range(first, len(text), STEP), seen)
-        starts.sort()
-        return starts
 
     def _looked_up(self, text: bytes, starts: list[int]) -> Iterator[Found]:
         for length in sorted(self._lengths):
@@ -79,6 +67,19 @@ class ShortSecrets:
                 # at the end of the text it may be shorter
                 for secret in self._by_text[piece] if len(piece) == length else ():
                     yield found_at(secret, text, start)
+
+
+def begun(text: bytes, at: int, begins: Set[int]) -> list[int]:
+    """Where the window that begins at `at` has one of these steps, in order."""
+    view, starts = memoryview(text), list[int]()
+    for first in range(at, at + STEP):
+        window = view[first : first + WINDOW]
+        steps = window[: len(window) // STEP * STEP].cast("I")
+        if not begins.isdisjoint(steps):
+            seen = map(begins.__contains__, steps)
+            starts += compress(range(first, len(text), STEP), seen)
+    starts.sort()
+    return starts
 
 
 def step_at(text: bytes, at: int) -> int:

@@ -1,11 +1,12 @@
-r"""Pure: a text without its JSON escapes, and where each byte of that stood.
+r"""Pure: a text without the escapes of JSON and of `quote`, and where each byte of that stood.
 
-JSON has many spellings of one text, and JSON in JSON doubles the backslashes at each level. So a
-secret is not searched for in all its spellings: the text and the secret are brought to one form.
+JSON has many spellings of one text, and JSON in JSON doubles the backslashes at each level; what is
+shown to people was escaped by `quote` besides, or by `repr`. So a secret is not searched for in all
+its spellings: the text and the secret are brought to one form.
 
 `stripped` leaves out every backslash and turns a control character into the letter of its escape;
-`\n`, `\\n` and a line feed all become `n`. `decoded` turns each `\uXXXX` into its character; if
-those are escaped so too, another pass finds the next level.
+`\n`, `\\n` and a line feed all become `n`. `decoded` turns each `\uXXXX`, `\xXX` and `\UXXXXXXXX`
+into its character; if those are escaped so too, another pass finds the next level.
 
 Both look at each byte once and forget it. So if a text holds a secret, the form of the text holds
 the form of the secret, whatever stands before and behind it.
@@ -22,12 +23,17 @@ PIECE: Final = 32 * 1024
 """Bytes that one C call works on: it keeps the interpreter's lock, for less than a millisecond."""
 
 LEVELS: Final = 4
-r"""How often `\uXXXX` is decoded. Further levels are needed only if escapes are escaped so, too."""
+r"""How often `\uXXXX` and the like are decoded; more is needed only if escapes are escaped so."""
 
 _SHORT_ESCAPES: Final = bytes.maketrans(b"\b\f\n\r\t", b"bfnrt")
 # a run of backslashes is entered at its beginning alone, and once: else the time were quadratic
-_UNIT: Final = re.compile(rb"(?<!\\)\\++u([0-9a-fA-F]{4})")
-_UNIT_BYTES: Final = 6
+_UNIT: Final = re.compile(
+    rb"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})"
+    # `quote` may have cut JSON inside of an escape: what is left of it stands for nothing
+    rb"|[uxU][0-9a-fA-F]{0,7}(?=\xe2\x80\xa6))"
+)
+_UNIT_BYTES: Final = 12
+_BEGINNINGS: Final = (rb"\u", rb"\x", rb"\U")
 _BACKSLASHES: Final = re.compile(rb"\\+")
 
 
@@ -52,8 +58,8 @@ def stripped_edits(text: bytes) -> Iterator[Edit]:
 
 
 def decoded(text: bytes) -> bytes:
-    r"""The text with one level of `\uXXXX` decoded, as UTF-8, a half of a pair by itself."""
-    if b"\\u" not in text:
+    r"""The text with one level of `\uXXXX` and the like decoded as UTF-8, half a pair by itself."""
+    if not any(beginning in text for beginning in _BEGINNINGS):
         return text
     return b"".join(_UNIT.sub(_decode, text[start:end]) for start, end in pieces(text))
 
@@ -66,7 +72,7 @@ def decoded_edits(text: bytes) -> Iterator[Edit]:
 
 
 def pieces(text: bytes) -> Iterator[tuple[int, int]]:
-    r"""Pieces of the text, none of which ends inside a `\uXXXX` or, if it can, a run of `\`."""
+    r"""Pieces of the text, none of which ends inside an escape or, if it can, a run of `\`."""
     start = 0
     while start < len(text):
         end = min(start + PIECE, len(text))
@@ -97,7 +103,8 @@ def sources(spans: list[tuple[int, int]], edits: Iterable[Edit]) -> list[tuple[i
 
 
 def _decode(found: re.Match[bytes]) -> bytes:
-    return _character(found[1])
+    digits = found[1] or found[2] or found[3]
+    return _character(digits) if digits else b""
 
 
 @lru_cache(maxsize=1_024)
