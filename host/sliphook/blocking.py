@@ -35,6 +35,7 @@ from typing import Any, Final, Unpack
 
 import trio
 
+from sliphook.forks import call_ending_forks
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.callback_thread import CallbackThread
@@ -279,4 +280,6 @@ class PluginHost(HostFace):
 
 
 async def _in_a_thread(asker: Callable[[AskRequest], object], request: AskRequest) -> object:
-    return await trio.to_thread.run_sync(asker, request, abandon_on_cancel=True, limiter=_askers)
+    return await trio.to_thread.run_sync(
+        call_ending_forks, asker, request, abandon_on_cancel=True, limiter=_askers
+    )

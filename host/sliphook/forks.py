@@ -1,7 +1,8 @@
 """Where a host was opened, and whether this process is a fork of that one.
 
 A fork has a copy of the host and none of its threads and plugins. Its calls are refused there, and
-leaving its blocks does nothing. Inside of an event loop, leaving the host's block ends the fork.
+leaving its blocks does nothing. Inside of an event loop, leaving the host's block ends the fork; so
+does coming back from a callback in which it was made.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from types import TracebackType
+from typing import Any, NoReturn, TypeVar
 
 from .errors import OtherProcess
 from .quoting import quote
 
-__all__ = ["Home", "end_fork"]
+__all__ = ["ForksEndHere", "Home", "call_ending_forks", "end_fork"]
+
+R = TypeVar("R")
 
 
 class Home:
@@ -61,6 +66,37 @@ def end_fork(error: BaseException | None) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)
+
+
+class ForksEndHere:
+    """A block around agent's code that a loop or a thread of the host's calls; entered once.
+
+    A fork that was made inside of it ends where it would leave it (see `end_fork`): behind it is
+    work for the parent process, by a loop or a thread that the fork does not have.
+    """
+
+    __slots__ = ("_process",)
+
+    def __enter__(self) -> None:
+        self._process = os.getpid()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # what is else raised, in code that awaits, ends it from outside: the fork may be of others
+        if os.getpid() != self._process and (
+            error is None or isinstance(error, (Exception, SystemExit, KeyboardInterrupt))
+        ):
+            end_fork(error)
+
+
+def call_ending_forks(function: Callable[..., R], *args: Any) -> R:
+    """Call a function of the agent's in such a block."""
+    with ForksEndHere():
+        return function(*args)
 
 
 def _place_outside() -> str:

@@ -16,6 +16,7 @@ import trio
 
 from sliphook import ApprovalRequest
 from sliphook.blocking import Interrupted, PluginHost
+from sliphook.forks import Home
 from sliphook.portal.thread_caller import WaitingThread
 from sliphook.testing import HANGS, FakePlugin
 from tests.programs import WAIT_S, Workshop
@@ -117,7 +118,7 @@ def test_a_tool_that_was_not_begun_is_not_begun_after_an_interrupt() -> None:
 
 def test_what_was_withdrawn_before_its_thread_came_to_it_is_not_done() -> None:
     ran: list[str] = []
-    thread = WaitingThread()
+    thread = WaitingThread(Home())
 
     async def withdraw() -> None:
         with trio.CancelScope() as scope:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.programs import WAIT_S, Workshop
+
+FORKING = str(Path(__file__).with_name("forking.py"))
 
 BLOCKING = """
 import os, sys
@@ -87,6 +90,49 @@ def test_in_a_fork_each_call_is_refused_and_the_blocks_are_left(shop: Workshop, 
     )
     assert said.stdout.splitlines() == [*["OtherProcess True"] * calls, "7", "ok"], said.stderr
     assert said.returncode == 0
+
+
+ASKS = """
+os.write(2, b"a line\\n")
+if method == "hook/pre_tool_call":
+    return {"decision": "ask"}
+request("q", "host/ask", session_id=params["session_id"], prompt="Where to?")
+while receive().get("id") != "q":
+    pass
+"""
+EXITS = "run that exits"
+PLACES = (EXITS, "run", "approver", "asker", "can_ask", "on_log", "on_interrupt")
+STATUS = {
+    # the agent's own thread goes on with an error, which the program takes
+    ("blocking", "run"): 7,
+    ("blocking", "approver"): 7,
+    # so does its task, as far as the host's block, which ends the fork
+    ("trio", "run"): 1,
+    ("trio", "approver"): 1,
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_fork_in_the_agents_own_code_ends_where_it_comes_back(
+    shop: Workshop, face: str, place: str
+) -> None:
+    plugin = shop.program(hears=["pre_tool_call"], tools=["deploy"], on=ASKS, uses=["ask"])
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", FORKING, face, place, str(plugin.path)],
+        capture_output=True,
+        text=True,
+        timeout=3 * WAIT_S,
+        check=False,
+    )
+    lines = said.stdout.splitlines()
+    of_child = [line for line in lines if line.endswith("in the child")]
+    of_parent = [line for line in lines if line not in of_child and not line.startswith("child")]
+    assert of_parent == ["ok", "ok", "end"], said.stderr
+    assert f"child {STATUS.get((face, place), 3 if place == EXITS else 0)}" in lines, said.stderr
+    refused = (face, place) in STATUS
+    assert of_child == (["refused in the child"] if refused and face == "blocking" else [])
+    assert ("OtherProcess" in said.stderr) == (refused and face == "trio"), said.stderr
 
 
 TRACED = """

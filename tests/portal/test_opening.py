@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from sliphook import HostError, PluginHost, aio, blocking
 from sliphook.trace import FileTrace
+from tests.programs import WAIT_S, Workshop
 
 TWICE = "a host is opened once; make another by PluginHost"
 
@@ -76,3 +79,31 @@ def test_without_descriptors_for_its_loop(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("trio.run", run)
     with pytest.raises(HostError, match=r"cannot be opened: .*Too many open files"):
         blocking.PluginHost().__enter__()
+
+
+AT_EXIT = """
+import atexit, sys
+from sliphook import HostError
+from sliphook.blocking import PluginHost
+
+@atexit.register
+def last():
+    try:
+        with PluginHost([sys.argv[1]]) as host:
+            print(*[(plugin.state, plugin.why) for plugin in host.plugins])
+    except HostError as error:
+        print(error)
+"""
+
+
+def test_in_an_exit_function_where_python_still_starts_threads(shop: Workshop) -> None:
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", AT_EXIT, str(shop.program().path)],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
+    # Python 3.12.1 starts no thread there
+    none = "the host cannot be opened: can't create new thread at interpreter shutdown"
+    assert said.stdout.rstrip() in ("('ready', None)", none), said.stderr

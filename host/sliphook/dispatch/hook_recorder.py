@@ -13,6 +13,7 @@ import trio
 
 from sliphook.trace.bodies import OutcomeBody, PartBody
 from sliphook.trace.record import Kind, TraceRecord, TraceSink
+from sliphook.trace.until_it_raises import UntilItRaises
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, Answer, Payload
 
@@ -22,7 +23,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class HookSpans(Protocol):
-    """The spans of one hook. No method may wait or raise."""
+    """The spans of one hook. No method may wait."""
 
     @property
     def traceparent(self) -> str | None:
@@ -41,7 +42,8 @@ class HookSpans(Protocol):
 class Spans(Protocol):
     """Makes spans of hooks and events (see `sliphook.otel`).
 
-    Called in the host's loop: no method may wait or raise. A span is given as a `traceparent`.
+    Called in the host's loop: no method may wait. A span is given as a `traceparent`. If something
+    raises, here or in a hook's spans, that is logged and no more spans are made.
     """
 
     def hook(self, name: str, payload: Payload) -> HookSpans:
@@ -65,13 +67,20 @@ class HookRecord:
         payload: its payload.
         trace: takes the outcome, or None.
         spans: the hook's spans, or None.
+        calls: calls the spans.
     """
 
-    __slots__ = ("_began_s", "_name", "_payload", "_spans", "_trace")
+    __slots__ = ("_began_s", "_calls", "_name", "_payload", "_spans", "_trace")
 
     def __init__(
-        self, name: str, payload: Payload, trace: TraceSink | None, spans: HookSpans | None
+        self,
+        name: str,
+        payload: Payload,
+        trace: TraceSink | None,
+        spans: HookSpans | None,
+        calls: UntilItRaises,
     ) -> None:
+        self._calls = calls
         self._name = name
         self._payload = payload
         self._trace = trace
@@ -81,16 +90,18 @@ class HookRecord:
     @property
     def traceparent(self) -> str | None:
         """The span that a plugin may continue if it is only told, or None."""
-        return self._spans.traceparent if self._spans is not None else None
+        spans = self._spans
+        return self._calls.call(lambda: _span(spans.traceparent)) if spans is not None else None
 
     def asked(self, plugin: str) -> str | None:
         """The span that a plugin which is about to be asked may continue, or None."""
-        return self._spans.asked(plugin) if self._spans is not None else None
+        spans = self._spans
+        return self._calls.call(lambda: _span(spans.asked(plugin))) if spans is not None else None
 
     def over(self, outcome: Outcome) -> None:
         """Record the outcome, which may be `cancelled`."""
-        if self._spans is not None:
-            self._spans.over(outcome)
+        if (spans := self._spans) is not None:
+            self._calls.call(lambda: spans.over(outcome))
         if self._trace is None:
             return
         if outcome.parts or outcome.cancelled:
@@ -110,28 +121,37 @@ class HookRecorder:
     def __init__(self, trace: TraceSink | None, spans: Spans | None) -> None:
         self._trace = trace
         self._spans = spans
+        self._calls = UntilItRaises("spans", type(spans))
 
     def hook(self, name: str, payload: Payload) -> HookRecord:
         """Begin the record of a hook that is about to be asked."""
-        return HookRecord(
-            name,
-            payload,
-            self._trace,
-            self._spans.hook(name, payload) if self._spans is not None else None,
-        )
+        spans = self._spans
+        of_hook = self._calls.call(lambda: spans.hook(name, payload)) if spans is not None else None
+        return HookRecord(name, payload, self._trace, of_hook, self._calls)
 
     def told(self, name: str, payload: Payload) -> str | None:
         """The span of an event that is about to be told, or of a hook that is told as one."""
-        return self._spans.told(name, payload) if self._spans is not None else None
+        if (spans := self._spans) is None:
+            return None
+        return self._calls.call(lambda: _span(spans.told(name, payload)))
 
     def span_of(self, payload: Payload) -> str | None:
         """The span of the tool call or command to which the payload belongs."""
-        return self._spans.span_of(payload) if self._spans is not None else None
+        if (spans := self._spans) is None:
+            return None
+        return self._calls.call(lambda: _span(spans.span_of(payload)))
 
     def unheard(self, name: str, payload: Payload) -> None:
         """Record an event that reached no plugin, or a hook that was only to be told."""
         if self._trace is not None:
             _record_unheard(self._trace, name, payload)
+
+
+def _span(span: object) -> str | None:
+    """What the agent's spans gave, which goes into a message's envelope."""
+    if span is not None and not isinstance(span, str):
+        raise TypeError(f"a span must be a traceparent or None, not {type(span).__name__}")
+    return span
 
 
 def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:

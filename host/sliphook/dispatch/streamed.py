@@ -6,6 +6,7 @@ import io
 import logging
 from collections.abc import Callable
 
+from sliphook.forks import call_ending_forks
 from sliphook_sdk.protocol.limits import MAX_STREAMED_BYTES
 
 _log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class StreamedText:
                 return False
             self._all.write(text)
             try:
-                self._show(text)
+                call_ending_forks(self._show, text)
             # called from the task that reads the plugin: a fault of the agent must not end that
             except Exception:
                 _log.exception("a callback of the agent failed")

@@ -91,30 +91,41 @@ class Crew:
         Shielded: it takes as long as the slowest plugin, which is under six seconds.
         """
         impatience: KeyboardInterrupt | None = None
-        with trio.CancelScope(shield=True):
-            # before the plugins end: they still read `session_end`. A copy: each removes itself
-            for session in list(self._state.sessions.values()):
-                session.close("shutdown")
-            for plugin in self.plugins:
-                plugin.stop()
-            for plugin in [*self.plugins, *self._leaving]:
-                while not plugin.gone.is_set():
-                    try:
-                        await plugin.gone.wait()
-                    # trio raises Ctrl+C in its main task even behind a shield; it only hurries
-                    except KeyboardInterrupt as error:
-                        impatience = error
-                        self.kill()
-        # The nursery is not told of the agent's own exception: it would wrap it in a group.
-        assert self._outer is not None
-        self._outer.cancel_scope.shield = True
-        self._supervision.cancel()
-        # not before: it must outlive every process that it watches
-        self._state.services.reaper.close()
-        self._state.reports.logs.close()
-        await self._open_nursery.__aexit__(None, None, None)
+        try:
+            with trio.CancelScope(shield=True):
+                impatience = await self._end_all()
+        # whatever was raised: the supervision, once cancelled, kills and reaps what is left
+        finally:
+            # the nursery is not told of any exception: it would wrap it in a group
+            assert self._outer is not None
+            self._outer.cancel_scope.shield = True
+            self._supervision.cancel()
+            try:
+                await self._open_nursery.__aexit__(None, None, None)
+            finally:
+                # not before: it must outlive every process that it watches
+                self._state.services.reaper.close()
+                self._state.reports.logs.close()
         if impatience is not None:
             raise impatience
+
+    async def _end_all(self) -> KeyboardInterrupt | None:
+        """End the sessions, then the plugins; returns the Ctrl+C that has hurried it, or None."""
+        impatience: KeyboardInterrupt | None = None
+        # before the plugins end: they still read `session_end`. A copy: each removes itself
+        for session in list(self._state.sessions.values()):
+            session.close("shutdown")
+        for plugin in self.plugins:
+            plugin.stop()
+        for plugin in [*self.plugins, *self._leaving]:
+            while not plugin.gone.is_set():
+                try:
+                    await plugin.gone.wait()
+                # trio raises Ctrl+C in its main task even behind a shield; it only hurries
+                except KeyboardInterrupt as error:
+                    impatience = error
+                    self.kill()
+        return impatience
 
     def kill(self) -> None:
         """End every plugin now, without asking; `close` is quick afterwards."""

@@ -34,7 +34,7 @@ from sliphook.session.requests.plugin_requests import PluginRequests, Rates
 from sliphook.session.requests.questions import PluginQuestions
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
-from sliphook.trace.record import TraceSink
+from sliphook.trace.record import SinkUntilItRaises, TraceSink
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
 from sliphook.transport.pace import Pace
@@ -89,17 +89,16 @@ class HostState:
         data_home: Path | None,
         log_dir: Path | None,
     ) -> None:
+        sink = SinkUntilItRaises(trace) if trace is not None else None
         self.services = HostServices(
             deadlines=Deadlines(),
             pace=Pace(),
             reaper=OrphanReaper(),
             redactor=Redactor(),
-            trace=trace,
+            trace=sink,
             timeout_cap_s=timeout_cap_s,
         )
-        self.recorder = (
-            HookRecorder(trace, spans) if trace is not None or spans is not None else None
-        )
+        self.recorder = HookRecorder(sink, spans) if sink is not None or spans is not None else None
         self.deadlines = self.services.deadlines
         self.home = Home()
         self.sessions: dict[str, Session] = {}

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import trio
 
 from sliphook.errors import HostError
+from sliphook.forks import call_ending_forks
 from sliphook.ids import new_id
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
@@ -86,7 +87,7 @@ class Submissions:
         queued = turn is not None or bool(session.waiting)
         session.waiting.add(submission)
         try:
-            self._on_submit(submission)
+            call_ending_forks(self._on_submit, submission)
         except Exception as error:
             session.waiting.remove(submission)
             if not isinstance(error, HostError):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cast
 
 from sliphook.dispatch.hook_recorder import Spans
+from sliphook.forks import call_ending_forks
 from sliphook.host.submissions import PluginMessages
 from sliphook.session.host import CanAsk
 from sliphook.session.reports import Progress
@@ -67,7 +68,7 @@ def hand_over(
     deliver: Callable[[Callable[[], None]], None], callback: Callable[..., None], *args: Any
 ) -> None:
     """Have a callback called where the agent wants it."""
-    deliver(partial(callback, *args))
+    deliver(partial(call_ending_forks, callback, *args))
 
 
 class Face(Generic[T]):

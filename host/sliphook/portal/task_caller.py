@@ -10,6 +10,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import trio
 
+from sliphook.forks import ForksEndHere, call_ending_forks
+
 from .blocks import OpenBlock
 from .loop_call import Interrupted, LoopCall
 from .portal import CallScope, HostClosed, Portal
@@ -52,7 +54,7 @@ class WaitingTask:
     def have_soon(self, function: Callable[..., object], *args: Any) -> None:
         """See `Caller`; what it raises goes to the loop's exception handler."""
         with suppress(RuntimeError):  # the asyncio loop was closed
-            self._loop.call_soon_threadsafe(function, *args)
+            self._loop.call_soon_threadsafe(call_ending_forks, function, *args)
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """See `Caller`."""
@@ -82,7 +84,8 @@ async def do_in(
         assert task is not None, "it was made for this coroutine"
         working.add(task)
         task.add_done_callback(working.discard)
-        return await function(*args)
+        with ForksEndHere():
+            return await function(*args)
 
     def tell(_: object) -> None:
         with suppress(trio.RunFinishedError):

@@ -11,6 +11,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import trio
 
+from sliphook.forks import Home
+
 from .blocks import OpenBlock
 from .loop_call import LoopCall
 from .portal import CallScope, HostClosed, Portal
@@ -26,9 +28,14 @@ F = TypeVar("F")
 
 
 class WaitingThread:
-    """A caller that is a thread: while it waits it does what the loop asks it to."""
+    """A caller that is a thread: while it waits it does what the loop asks it to.
 
-    def __init__(self) -> None:
+    Args:
+        home: that of the loop; a fork that comes back from what it does would wait for ever.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._over = False
 
@@ -39,7 +46,11 @@ class WaitingThread:
         self._inbox.put(_nothing)
 
     def serve(self) -> None:
-        """Wait until the call is over, and do meanwhile what is asked for."""
+        """Wait until the call is over, and do meanwhile what is asked for.
+
+        Raises:
+            OtherProcess: what was asked for has forked, and this is the fork.
+        """
         # not until `_over`: what was put in before the end is done
         while (todo := self._inbox.get()) is not _nothing:
             todo()
@@ -72,6 +83,7 @@ class WaitingThread:
                 function(*args)
             except Exception:
                 _log.exception("a callback of the agent failed")
+            self._home.refuse_elsewhere()
 
         self._inbox.put(work)
 
@@ -92,6 +104,7 @@ class WaitingThread:
             # not Ctrl+C: that goes on through `serve`, and `wait_for` withdraws the call
             except Exception as error:
                 raised.append(error)
+            self._home.refuse_elsewhere()
             with suppress(trio.RunFinishedError):
                 token.run_sync_soon(done.set)
 
@@ -111,15 +124,17 @@ def _nothing() -> None:
 
 def wait_for(portal: Portal, function: Callable[[], Awaitable[R]], scope: CallScope | None) -> R:
     """Have an async function run in the loop, and serve it until it is over."""
-    thread = WaitingThread()
+    thread = WaitingThread(portal.home)
     call = LoopCall[R](function, thread)
     portal.begin(call, scope)
     try:
         thread.serve()
     except BaseException:
-        portal.cancel(call)
-        # until the plugins are told; only then the blocks around it may be left
-        thread.wait_out()
+        # a fork has nothing to withdraw: the call goes on in the other process
+        if not portal.home.is_elsewhere:
+            portal.cancel(call)
+            # until the plugins are told; only then the blocks around it may be left
+            thread.wait_out()
         raise
     return call.result()
 
@@ -198,7 +213,7 @@ def leave(
     """
     if block.portal.home.is_elsewhere:
         return  # a fork: the block is open in the other process, and stays so
-    thread = WaitingThread()
+    thread = WaitingThread(block.portal.home)
     call = LoopCall[None](partial(block.leave, error), thread)
     try:
         # without a scope: as a call of the block it would wait for itself

@@ -123,8 +123,9 @@ class Hooks:
 
     def tell_cancelled(self, turn: TurnState, tool: OpenTool, *, urgent: bool = False) -> None:
         """Tell `post_tool_call` for a call that will have no result."""
-        # an interrupt and the task of the call both come here; the first one tells
-        if turn.close_tool(tool):
+        # an interrupt and the task of the call both come here; the first one tells. A fork tells no
+        # one, so that what was raised in it goes on, such as its exit
+        if turn.close_tool(tool) and not self.host.home.is_elsewhere:
             self.tell("post_tool_call", turn, urgent=urgent, **tool.over("cancelled", None))
 
     def tell_submission_end(

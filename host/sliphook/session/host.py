@@ -12,7 +12,7 @@ from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.broadcast import Listeners
 from sliphook.dispatch.hook_recorder import HookRecorder
 from sliphook.dispatch.outcome import Outcome, Reason
-from sliphook.forks import Home
+from sliphook.forks import Home, call_ending_forks
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.deadlines import Deadlines
 
@@ -92,7 +92,7 @@ class People(NamedTuple):
     def asker_of(self, request: AskRequest) -> Asker | None:
         """Asks someone about this; None if no one can be asked."""
         try:
-            can = self.can_ask is None or self.can_ask(request)
+            can = self.can_ask is None or call_ending_forks(self.can_ask, request)
             # the coroutine of an async function would count as true
             check_flag("what it returns", can)
         except Exception:

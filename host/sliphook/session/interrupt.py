@@ -22,6 +22,7 @@ import trio
 
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
+from sliphook.forks import call_ending_forks
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
@@ -130,7 +131,7 @@ def _call_back(
         invalidation_reason=invalidation_reason,
     )
     try:
-        session.on_interrupt(told)
+        call_ending_forks(session.on_interrupt, told)
     except Exception:
         _log.exception("on_interrupt failed")
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sliphook.forks import call_ending_forks
 from sliphook.plugin.supervision import Plugin
 from sliphook.process.log_files import PluginLogs
 from sliphook.quoting import quote
@@ -61,7 +62,7 @@ class Callbacks:
         if callback is None:
             return False
         try:
-            callback(*args)
+            call_ending_forks(callback, *args)
         # called from the tasks that run the plugins: a fault of the agent must not end those
         except Exception:
             _log.exception("a callback of the agent failed")

@@ -9,6 +9,8 @@ import msgspec
 
 from sliphook_sdk.protocol.describe import doc
 
+from .until_it_raises import UntilItRaises
+
 __all__ = ["KINDS", "Direction", "Kind", "Tee", "TraceRecord", "TraceSink"]
 
 Kind = Literal[
@@ -95,12 +97,12 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TraceSink(Protocol):
-    """Takes the host's records."""
+    """Takes the host's records. One that raises is logged, and is called no more."""
 
     def record(self, record: TraceRecord) -> None:
         """Take one record.
 
-        Called from the host's own loop: never blocks, never raises, and is cheap.
+        Called from the host's own loop: never blocks, and is cheap.
         """
         ...
 
@@ -112,11 +114,31 @@ class TraceSink(Protocol):
         ...
 
 
+class SinkUntilItRaises:
+    """A sink as the host calls it: never raises.
+
+    A sink that fails to hide a secret gets no record behind it.
+    """
+
+    def __init__(self, sink: TraceSink) -> None:
+        self._calls = UntilItRaises("trace", type(sink))
+        self._record, self._hide = sink.record, sink.hide
+
+    def record(self, record: TraceRecord) -> None:
+        """Hand `record` on."""
+        self._calls.call(self._record, record)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Hand `secrets` on."""
+        self._calls.call(self._hide, secrets)
+
+
 class Tee:
-    """Hands each record to several sinks, in order."""
+    """Hands each record to several sinks, in order. One that raises is left out from then on."""
 
     def __init__(self, sinks: Iterable[TraceSink]) -> None:
         self._sinks = tuple(sinks)
+        self._each = tuple(SinkUntilItRaises(sink) for sink in self._sinks)
 
     @property
     def sinks(self) -> tuple[TraceSink, ...]:
@@ -125,12 +147,12 @@ class Tee:
 
     def record(self, record: TraceRecord) -> None:
         """Hand `record` to every sink."""
-        for sink in self._sinks:
+        for sink in self._each:
             sink.record(record)
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Have every sink hide `secrets`."""
         # An iterator would be empty for the second sink.
         kept = tuple(secrets)
-        for sink in self._sinks:
+        for sink in self._each:
             sink.hide(kept)

@@ -2,3 +2,6 @@
 
 For `plugin` and `dispatch`.
 """
+
+# the engine of `wire.rpc` imports it for the first connection, too late in an exit function
+import concurrent.futures.thread  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -7,6 +7,7 @@ from functools import partial
 
 import trio
 
+from sliphook.forks import ForksEndHere
 from sliphook.ids import new_id
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
@@ -195,7 +196,8 @@ def _person(
 
     @trio.lowlevel.enable_ki_protection
     async def ask() -> object:
-        return await asker(request)
+        with ForksEndHere():
+            return await asker(request)
 
     return ask
 
