@@ -37,6 +37,7 @@ async def daemon(
                     trace=trace,
                     approver=self._ask_agent,
                     approver_queues=True,
+                    on_offers=self._offers_changed,
                 )
 
         async with trio.open_nursery() as nursery:

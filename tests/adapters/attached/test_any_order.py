@@ -14,6 +14,7 @@ from sliphook.adapters.attached.rooms import Room
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.adapters.dialects.told import Happening, Misread
+from sliphook.adapters.relayed.served import SharedOffers
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer
 from tests.pairs import check_pairs
@@ -81,7 +82,7 @@ async def test_the_pairs_hold(name: str, seed: int) -> None:
     )
     with trio.fail_after(WAIT_S):
         async with PluginHost([plugin]) as host, trio.open_nursery() as holding:
-            room = Room(dialect, host, holding)
+            room = Room(dialect, SharedOffers(host), holding)
             async with trio.open_nursery() as hooks:
                 for _ in range(STEPS):
                     told = anything(dialect, chance)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -14,6 +16,8 @@ import trio.testing
 from sliphook import PluginHost
 from sliphook.adapters.attached import service
 from sliphook.adapters.attached.agent_session import AgentSession
+from sliphook.adapters.relayed.messages import Offers
+from sliphook.adapters.relayed.served import SharedOffers
 from sliphook.testing import FakePlugin
 from tests.programs import WAIT_S
 
@@ -97,8 +101,76 @@ async def test_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
             async with first, second:
                 for one in (first, second):
                     await one.send_all(head + watch)
-                    assert json.loads(await one.receive_some())["type"] == "offers"
+                    said, *_ = (await one.receive_some()).splitlines()
+                    assert json.loads(said)["type"] == "offers"
                 assert await said_to(socket, CALL) == []
+
+
+class Passes(trio.abc.Instrument):
+    """How often something is done, in the busiest pass of the loop and in all."""
+
+    def __init__(self) -> None:
+        self.most = self.all = self._now = 0
+
+    def count(self) -> None:
+        self._now += 1
+        self.all += 1
+        self.most = max(self.most, self._now)
+
+    def before_io_wait(self, timeout: float) -> None:
+        self._now = 0
+
+
+async def offers_from(stream: trio.SocketStream) -> list[str]:
+    """The names of the tools that the daemon says next."""
+    said, names = b"", list[str]()
+    while True:
+        said += await stream.receive_some()
+        *lines, said = said.split(b"\n")
+        for line in lines:
+            page = json.loads(line)
+            names += [tool["name"] for tool in page["tools"]]
+            if not page["more"]:
+                return names
+
+
+async def test_those_who_watch_share_the_offers_and_have_a_pass_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plugin = FakePlugin("one", tools={"shout": "loud"}, uses=["tools"])
+    watch = json.dumps({"type": "watch", "session_id": "s-1"}).encode()
+    head = f"sliphook 1 claude-code mcp {os.getpid()} open {len(watch)}\n".encode()
+    names = [f"t{at}" for at in range(450)]
+    passes = Passes()
+    now, encode = PluginHost.tools, msgspec.json.encode
+    encoded: list[object] = []
+
+    def counted(self: PluginHost, session_id: str | None = None) -> Any:
+        passes.count()
+        return now(self, session_id)
+
+    def kept(value: Any) -> bytes:
+        if isinstance(value, Offers):
+            encoded.append(value)
+        return encode(value)
+
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", plugin) as socket, AsyncExitStack() as streams:
+            await said_to(socket, CALL)
+            those = [await trio.open_unix_socket(str(socket)) for _ in range(10)]
+            for one in those:
+                await streams.enter_async_context(one)
+                await one.send_all(head + watch)
+                assert await offers_from(one) == ["shout"]
+            monkeypatch.setattr(PluginHost, "tools", counted)
+            monkeypatch.setattr(msgspec.json, "encode", kept)
+            trio.lowlevel.add_instrument(passes)
+            await plugin.ask("host/tools", tools=[{"name": name} for name in names])
+            for one in those:
+                assert await offers_from(one) == names
+            trio.lowlevel.remove_instrument(passes)
+    assert (passes.all, passes.most) == (10, 1)
+    assert len(encoded) == 4
 
 
 async def test_a_request_while_its_session_begins_waits_for_it(
@@ -108,11 +180,11 @@ async def test_a_request_while_its_session_begins_waits_for_it(
     run = AgentSession.run
 
     async def begins_late(
-        self: AgentSession, host: PluginHost, task_status: trio.TaskStatus[None]
+        self: AgentSession, offered: SharedOffers, task_status: trio.TaskStatus[None]
     ) -> None:
         begun.set()
         await may_begin.wait()
-        await run(self, host, task_status)
+        await run(self, offered, task_status)
 
     monkeypatch.setattr(AgentSession, "run", begins_late)
     said: list[Any] = []

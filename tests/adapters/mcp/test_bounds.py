@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.adapters.mcp.transports.bounds import whole_characters
+from sliphook.adapters.mcp.transports import bounds
+from sliphook.adapters.mcp.transports.bounds import whole_characters, whole_pieces
 
 PIECES = [r"\ud83d", r"\uDE00", r"\uDBFF", r"\udc00", r"\\", r"\n", r"\"", "ud83d", "a", r"\u0041"]
 
@@ -48,6 +50,23 @@ def test_nothing_else_is_changed(text: str) -> None:
     whole = whole_characters(body)
     assert json.loads(whole) == re.sub("[\ud800-\udfff]", "\ufffd", json.loads(body))
     assert whole_characters(whole) == whole
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(1, 40))
+def test_steps_tear_no_escape(text: str, step: int) -> None:
+    body = f'"{text}"'.encode()
+    whole = whole_characters(body)
+    with mock.patch.object(bounds, "WHOLE_STEP_BYTES", step):
+        pieces = list(whole_pieces(body))
+    assert b"".join(pieces) == whole
+    assert all(len(piece) <= step + 1 for piece in pieces) or b"\\" not in body
+
+
+@given(st.binary(max_size=40), st.integers(1, 9))
+def test_steps_tear_no_character(body: bytes, step: int) -> None:
+    with mock.patch.object(bounds, "WHOLE_STEP_BYTES", step):
+        whole = whole_characters(body)
+    assert whole == whole_characters(body)
 
 
 def test_it_takes_no_memory_for_each_escape() -> None:

@@ -9,12 +9,12 @@ from typing import Literal
 
 import trio
 
-from sliphook import PluginHost
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, SessionEnded
 from sliphook.adapters.relayed.messages import Asked
 from sliphook.adapters.relayed.peer import Peer
+from sliphook.adapters.relayed.served import SharedOffers
 from sliphook.settings import AgentSettings
 
 from .gaps import gone, watch_transcript
@@ -57,10 +57,10 @@ class AgentSession:
         self._reset_until_s: float | None = None
         self._last_s = trio.current_time()
 
-    async def run(self, host: PluginHost, task_status: trio.TaskStatus[None]) -> None:
+    async def run(self, offered: SharedOffers, task_status: trio.TaskStatus[None]) -> None:
         """Keep the session until it is over, and tell its end."""
         async with trio.open_nursery() as nursery:
-            self.room = Room(self._dialect, host, nursery)
+            self.room = Room(self._dialect, offered, nursery)
             nursery.start_soon(self._watch_idle)
             if self.agent_pid is not None:
                 nursery.start_soon(self._watch_agent, self.agent_pid)

@@ -17,6 +17,7 @@ from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Misread, SessionEnded, ToolDone
 from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffers, read_asked
 from sliphook.adapters.relayed.peer import Peer, talking
+from sliphook.adapters.relayed.served import SharedOffers
 from sliphook.adapters.relayed.waiting_calls import WaitingCalls
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
@@ -62,6 +63,7 @@ class Daemon:
         self._over = trio.Event()
         self._service = Service(claim.listener, self._answer, self._serve, self._end)
         self._plugins: PluginHost
+        self._offered: SharedOffers
         self._holding: trio.Nursery
 
     async def run(self) -> None:
@@ -71,6 +73,7 @@ class Daemon:
             self._trace() as trace,
         ):
             async with self._host(trace) as self._plugins, trio.open_nursery() as nursery:
+                self._offered = SharedOffers(self._plugins)
                 async with trio.open_nursery() as self._holding:
                     nursery.start_soon(self._service.run)
                     nursery.start_soon(self._watch_first)
@@ -283,7 +286,7 @@ class Daemon:
             session = AgentSession(
                 self._dialect, self._settings, pid, self._claim.path, self._session_over
             )
-            await self._holding.start(session.run, self._plugins)
+            await self._holding.start(session.run, self._offered)
             if self._over.is_set():
                 session.end("shutdown")
                 return None

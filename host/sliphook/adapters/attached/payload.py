@@ -9,9 +9,10 @@ import trio
 
 from sliphook.adapters.dialects.reading import loads_finite
 from sliphook.adapters.dialects.shape import IDENTIFYING, RESULT, RESULT_FLAGS, RESULT_TEXTS
+from sliphook.adapters.weighing import excess_of
 from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES
-from sliphook_sdk.protocol.weight import Weight, weigh
+from sliphook_sdk.protocol.weight import weigh
 
 from .request import MAX_STDIN_BYTES
 
@@ -19,8 +20,6 @@ _TOO_LONG: Final = (
     f"it has more than {MAX_STDIN_BYTES:,} bytes, and plugins are told of"
     f" {MAX_MESSAGE_BYTES:,} at most"
 )
-_STEP_BYTES: Final = 256 * 1024
-"""Counted in 2 ms at worst."""
 
 _Envelope = msgspec.defstruct(
     "_Envelope",
@@ -91,13 +90,7 @@ async def _excess(body: bytes) -> str | None:
     if len(body) > MAX_MESSAGE_BYTES:
         most = f"{MAX_MESSAGE_BYTES:,}"
         return f"it has {len(body):,} bytes, and plugins are told of {most} at most"
-    if len(body) <= _STEP_BYTES:
-        return weigh(body).excess
-    weight = Weight()
-    for at in range(0, len(body), _STEP_BYTES):
-        weight.add(body[at : at + _STEP_BYTES])
-        await trio.lowlevel.checkpoint()
-    return weight.excess
+    return await excess_of(body)
 
 
 async def _identified(envelope: Any) -> dict[str, Any]:

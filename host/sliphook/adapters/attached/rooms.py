@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from sliphook import Interruption, PluginHost, Session, Turn
+from sliphook import Interruption, Session, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import (
@@ -32,7 +32,7 @@ from sliphook.adapters.dialects.told import (
     TurnFailed,
     TurnInterrupted,
 )
-from sliphook.adapters.relayed.served import Served
+from sliphook.adapters.relayed.served import Served, SharedOffers
 from sliphook_sdk.protocol import Message, Usage
 
 from .calls import Calls
@@ -53,19 +53,19 @@ class Room:
 
     Args:
         dialect: the agent's.
-        host: has the plugins.
+        offered: the host, with what its plugins offer.
         nursery: holds the blocks.
     """
 
-    def __init__(self, dialect: Dialect, host: PluginHost, nursery: trio.Nursery) -> None:
+    def __init__(self, dialect: Dialect, offered: SharedOffers, nursery: trio.Nursery) -> None:
         self._dialect = dialect
-        self._host = host
+        self._host = offered.host
         self._nursery = nursery
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
         self._children = Children(nursery)
         self._calls = Calls(nursery)
-        self.served = Served(host, dialect.tools, self._calls, self)
+        self.served = Served(offered, dialect.tools, self._calls, self)
         self._prompts = Prompts()
         self._opening = trio.Lock()
         self._notices: deque[str] = deque(maxlen=MOST_NOTICES)

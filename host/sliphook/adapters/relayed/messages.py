@@ -21,7 +21,7 @@ SERVER: Final = "sliphook"
 
 
 class WatchOffers(msgspec.Struct, frozen=True, tag="watch"):
-    """Say what there is, now and whenever that changes: `Offers`, until the session's end.
+    """Say what there is, now and whenever that changes: pages of `Offers`, until the session's end.
 
     Attributes:
         session_id: the agent's session; "" if it is not known.
@@ -60,10 +60,15 @@ Asked = WatchOffers | CallTool | RunCommand
 
 
 class Offers(msgspec.Struct, frozen=True, tag="offers"):
-    """The tools and commands of all plugins, in the order of installation."""
+    """The tools and commands of all plugins, in the order of installation.
+
+    Attributes:
+        more: this is a page, and others follow; the last one has neither tools nor commands.
+    """
 
     tools: tuple[ToolOffer, ...] = ()
     commands: tuple[CommandOffer, ...] = ()
+    more: bool = False
 
 
 class Progressed(msgspec.Struct, frozen=True, tag="progress"):

@@ -45,8 +45,12 @@ class Peer:
 
     async def say(self, said: Said) -> None:
         """Send a line, behind those that wait."""
+        await self.say_line(_line(said).line)
+
+    async def say_line(self, line: bytes) -> None:
+        """The same for what is encoded, with the end of its line."""
         sent = trio.Event()
-        await self._put.send(_line(said, sent))
+        await self._put.send(_Line(line, sent))
         await sent.wait()
 
     def progressed(self, fraction: float | None, message: str | None) -> None:
@@ -133,5 +137,5 @@ async def talking(socket: trio.socket.SocketType) -> AsyncGenerator[Peer]:
             peer.end()
 
 
-def _line(said: Said, sent: trio.Event | None = None) -> _Line:
-    return _Line(msgspec.json.encode(said) + b"\n", sent)
+def _line(said: Said) -> _Line:
+    return _Line(msgspec.json.encode(said) + b"\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Final, Protocol
 
+import msgspec
 import trio
 
 from sliphook import HostError, PluginHost, Session, ToolOutcome, Turn
@@ -21,6 +23,7 @@ from .messages import (
     RunCommand,
     called,
 )
+from .pages import are_same, in_pages
 from .peer import Peer
 from .waiting_calls import WaitingCalls
 
@@ -68,11 +71,60 @@ class ServedPlace(Protocol):
         ...
 
 
+class SharedOffers:
+    """What the plugins of a host offer, for all that watch it.
+
+    Args:
+        host: has the plugins.
+
+    Attributes:
+        host: the same.
+    """
+
+    def __init__(self, host: PluginHost) -> None:
+        self.host = host
+        self._turn = trio.Lock()
+        self._encoded: tuple[Offers, tuple[bytes, ...]] | None = None
+
+    def now(self, session_id: str | None) -> Offers:
+        """All of it, in one of our sessions."""
+        return Offers(tuple(self.host.tools(session_id)), tuple(self.host.commands()))
+
+    async def lines(self, session_id: str | None) -> tuple[bytes, ...]:
+        """The same, in pages as they are sent.
+
+        All watch the same changes, so one encodes for the others, and each of them has a pass of
+        the loop to itself.
+        """
+        async with self._turn:
+            now = self.now(session_id)
+            if self._encoded is not None:
+                offers, lines = self._encoded
+                if are_same(now.tools, offers.tools) and now.commands == offers.commands:
+                    return lines
+            lines = await _in_lines(now)
+            self._encoded = now, lines
+            return lines
+
+
+async def _in_lines(offers: Offers) -> tuple[bytes, ...]:
+    pages = chain(
+        (Offers(tools=page, more=True) for page in in_pages(offers.tools)),
+        (Offers(commands=page, more=True) for page in in_pages(offers.commands)),
+        (Offers(),),
+    )
+    lines: list[bytes] = []
+    for page in pages:
+        lines.append(msgspec.json.encode(page) + b"\n")
+        await trio.lowlevel.checkpoint()
+    return tuple(lines)
+
+
 class Served:
     """Answers our MCP servers of one session.
 
     Args:
-        host: has the plugins.
+        offered: the host, with what its plugins offer.
         tools: the agent's names of tools.
         calls: the calls of which hooks tell.
         place: the session.
@@ -82,10 +134,10 @@ class Served:
     """
 
     def __init__(
-        self, host: PluginHost, tools: ToolNames, calls: ToldCalls, place: ServedPlace
+        self, offered: SharedOffers, tools: ToolNames, calls: ToldCalls, place: ServedPlace
     ) -> None:
         calls.served = self.name_of
-        self._host = host
+        self._offered = offered
         self._tools = tools
         self._calls = calls
         self._place = place
@@ -98,7 +150,8 @@ class Served:
         name = self._tools.served(told.tool_name)
         if name is None:
             return None
-        return name if any(tool.name == name for tool in self._offers().tools) else None
+        tools = self._offered.host.tools(self._place.session_id)
+        return name if any(tool.name == name for tool in tools) else None
 
     def end(self) -> None:
         """The session is over, and with it what follows its offers."""
@@ -126,13 +179,10 @@ class Served:
     async def _watch(self, peer: Peer) -> None:
         while not self._over:
             changed = self._changed
-            await peer.say(self._offers())
+            for line in await self._offered.lines(self._place.session_id):
+                await peer.say_line(line)
             await changed.wait()
             await trio.sleep(GATHER_S)
-
-    def _offers(self) -> Offers:
-        tools = self._host.tools(self._place.session_id)
-        return Offers(tuple(tools), tuple(self._host.commands()))
 
     async def _call(self, asked: CallTool, peer: Peer) -> None:
         told = ToolAsked(

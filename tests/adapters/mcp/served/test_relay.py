@@ -6,17 +6,19 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sliphook.adapters.attached.build import Client
+from tests.adapters.attached.conftest import Install
 from tests.adapters.attached.fake_agent import Agent, daemons
 from tests.programs import WAIT_S, Program, until
 
 from .clients import DIALOGUES, Message
-from .conftest import Mcp
+from .conftest import PLUGIN, Mcp
 
 Agents = Callable[..., Agent]
 
@@ -241,6 +243,34 @@ async def test_progress_cancel_and_other_tools_come_through(
         params = {"name": "deploys", "arguments": {"arguments": "today"}}
         prompt = await server.ask({"id": 6, "method": "prompts/get", "params": params})
         assert prompt["result"]["messages"][0]["content"]["text"] == "deploys of today"
+
+
+@pytest.fixture
+def many_names(install: Install) -> list[str]:
+    """The names of the tools of an installed plugin."""
+    names = ["echo", *(f"t{at}" for at in range(1, 450))]
+    install(**PLUGIN | {"tools": [{"name": name} for name in names]})
+    return names
+
+
+async def test_many_tools_come_through_in_pages(
+    built_c: Client, many_names: list[str], agents: Agents, mcp_server: Mcp
+) -> None:
+    opened(agents, built_c)
+    async with mcp_server(*ATTACHED, **SESSION) as server:
+        await hello(server)
+        await server.ask({"id": 1, "method": "tools/list"})
+        await server.say(call(2, "more"))
+        await server.told("notifications/tools/list_changed")
+        listed: list[list[str]] = []
+        params: dict[str, Any] = {}
+        while "cursor" in params or not listed:
+            page = await server.ask({"id": 3, "method": "tools/list", "params": params})
+            listed.append([tool["name"] for tool in page["result"]["tools"]])
+            following = page["result"].get("nextCursor")
+            params = {} if following is None else {"cursor": following}
+    assert [len(some) for some in listed] == [200, 200, 51]
+    assert [*chain(*listed)] == [*many_names, "late"]
 
 
 async def test_a_daemon_that_is_not_there_is_started(

@@ -18,6 +18,7 @@ from sliphook.adapters.mcp.serve.server import serve
 from sliphook.adapters.mcp.serve.wire import MAX_LINE_BYTES, MOST_OPEN
 from sliphook.adapters.relayed.messages import Called, Offers
 from sliphook.adapters.relayed.waiting_calls import Person, Report
+from tests.heartbeat import LIMIT_MS, heartbeat
 from tests.programs import WAIT_S
 
 HELLO = {
@@ -191,6 +192,35 @@ async def test_half_a_character_is_replaced() -> None:
         await client.write(json.dumps(line).encode() + b"\n")
         said = await client.hear()
         assert said["result"]["content"][0]["text"] == '{"text": "\\ufffd!"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\\ud800" * 650_000, "\\\\" * 2_000_000, "\\u0001" * 650_000, "\u00e9" * 2_000_000],
+    ids=["halves", "backslashes", "controls", "two bytes"],
+)
+async def test_a_long_line_is_read_in_steps(text: str) -> None:
+    line = f'{{"jsonrpc":"2.0","method":"notifications/x","params":{{"a":"{text}"}}}}\n'.encode()
+    async with heartbeat() as beat:
+        with beat.measure() as held:
+            async with served(Fixed()) as client:
+                await client.initialize()
+                await client.write(line)
+                await client.call(4, a=1)
+                assert (await client.hear())["id"] == 4
+    assert held.own_ms <= LIMIT_MS
+
+
+async def test_what_is_no_utf8_may_become_too_long() -> None:
+    line = (
+        b'{"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":"' + b"\xff" * 2_000_000 + b'"}}\n'
+    )
+    async with served(Fixed()) as client:
+        await client.initialize()
+        await client.write(line)
+        said = await client.hear()
+        assert said["id"] == 3
+        assert said["error"]["message"] == "the message is not read: it is over 4 MiB"
 
 
 async def test_a_name_that_is_long_or_odd_is_quoted() -> None:

@@ -25,7 +25,7 @@ from sliphook.adapters.relayed.waiting_calls import Person, Report
 
 from .backend import AskedFor, untold
 from .dialogue import Dialogue
-from .finding import asking, find_daemon, socket_of, start_daemon
+from .finding import DaemonReply, asking, find_daemon, socket_of, start_daemon
 
 _log = logging.getLogger(__name__)
 
@@ -72,14 +72,25 @@ class Relay:
             if path is not None:
                 try:
                     async with asking(path, self._agent, watch) as daemon:
-                        while (said := await daemon.said()) is not None:
-                            if isinstance(said, Offers):
-                                self._offers = said
-                                self._heard.set()
-                                self._changed()
+                        await self._follow(daemon)
                 except OSError as error:
                     _log.info("the session's daemon is gone: %s", error)
             await trio.sleep(LOOK_S)
+
+    async def _follow(self, daemon: DaemonReply) -> None:
+        pages: list[Offers] = []
+        while (said := await daemon.said()) is not None:
+            if isinstance(said, Offers):
+                pages.append(said)
+                if said.more:
+                    continue
+                self._offers = Offers(
+                    tuple(tool for page in pages for tool in page.tools),
+                    tuple(command for page in pages for command in page.commands),
+                )
+                pages.clear()
+                self._heard.set()
+                self._changed()
 
     async def end(self) -> None:
         """See `Backend`: the daemon ends with the agent."""

@@ -34,6 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from sliphook import CommandOffer, ToolOffer
 from sliphook.adapters.relayed.messages import Offers
+from sliphook.adapters.relayed.pages import are_same
 from sliphook.adapters.relayed.waiting_calls import Person, Report
 from sliphook.errors import HostError
 from sliphook.quoting import quote
@@ -42,6 +43,7 @@ from . import rendering
 from .asking import ByResult, by_request, can_ask
 from .backend import AskedFor, Backend, untold
 from .joined import call_of, session_of
+from .listing import Listing
 from .wire import FLUSH_S, Incoming, Outgoing
 
 T = TypeVar("T")
@@ -52,6 +54,8 @@ GATHER_S: Final = 0.05
 """How long changes of the offers are gathered, before the client is told once."""
 MOST_LISTENING: Final = 16
 _NAME_CHARS: Final = 80
+_COMPARED: Final = 16
+"""Offers in a step, of which each may have 20,000 values."""
 
 Context = ServerRequestContext[Any, Any]
 
@@ -91,6 +95,8 @@ class ToolServer:
         self._bus = InMemorySubscriptionBus()
         self._changed = trio.Event()
         self._session: ServerSession | None = None
+        self._listed_tools = Listing[ToolOffer]()
+        self._listed_commands = Listing[CommandOffer]()
         # as the client has them; None: it has not asked
         self._tools: tuple[ToolOffer, ...] | None = None
         self._commands: tuple[CommandOffer, ...] | None = None
@@ -121,16 +127,23 @@ class ToolServer:
     async def _list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        offers = await self._offers(ctx)
-        self._tools = offers.tools
-        return ListToolsResult(tools=[rendering.tool(one) for one in offers.tools])
+        cursor = params.cursor if params is not None else None
+        if cursor is None:
+            self._tools = (await self._offers(ctx)).tools
+            self._listed_tools.begin(self._tools)
+        page, following = self._listed_tools.page(cursor)
+        return ListToolsResult(tools=[rendering.tool(one) for one in page], next_cursor=following)
 
     async def _list_prompts(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListPromptsResult:
-        offers = await self._offers(ctx)
-        self._commands = offers.commands
-        return ListPromptsResult(prompts=[rendering.prompt(one) for one in offers.commands])
+        cursor = params.cursor if params is not None else None
+        if cursor is None:
+            self._commands = (await self._offers(ctx)).commands
+            self._listed_commands.begin(self._commands)
+        page, following = self._listed_commands.page(cursor)
+        prompts = [rendering.prompt(one) for one in page]
+        return ListPromptsResult(prompts=prompts, next_cursor=following)
 
     async def _get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
         backend = await self._backend_for(ctx)
@@ -217,16 +230,29 @@ class ToolServer:
             except HostError as error:
                 _log.info("the offers cannot be had: %s", error)
                 continue
-            if self._tools not in (None, now.tools):
+            if await _are_others(self._tools, now.tools):
                 self._tools = now.tools
                 await self._bus.publish(ToolsListChanged())
                 if self._session is not None:
                     await self._session.send_tool_list_changed()
-            if self._commands not in (None, now.commands):
+            if await _are_others(self._commands, now.commands):
                 self._commands = now.commands
                 await self._bus.publish(PromptsListChanged())
                 if self._session is not None:
                     await self._session.send_prompt_list_changed()
+
+
+async def _are_others(known: tuple[T, ...] | None, now: tuple[T, ...]) -> bool:
+    """Whether the client has others than these; False if it has not asked for any."""
+    if known is None or are_same(known, now):
+        return False
+    if len(known) != len(now):
+        return True
+    for at in range(0, len(now), _COMPARED):
+        if known[at : at + _COMPARED] != now[at : at + _COMPARED]:
+            return True
+        await trio.lowlevel.checkpoint()
+    return False
 
 
 def _meta(ctx: Context) -> dict[str, Any]:

@@ -32,10 +32,10 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from sliphook.adapters.mcp.transports.bounds import whole_characters
+from sliphook.adapters.mcp.transports.bounds import WHOLE_STEP_BYTES, whole_pieces
+from sliphook.adapters.weighing import excess_of
 from sliphook.wire.faults import id_in
 from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
-from sliphook_sdk.protocol.weight import weigh
 
 MAX_LINE_BYTES: Final = MAX_HOST_MESSAGE_BYTES
 """No plugin could be told more."""
@@ -218,10 +218,13 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         if not line.strip():
             await trio.lowlevel.checkpoint()
             return None
-        if len(line) > LIGHT_BYTES and (excess := weigh(line).excess) is not None:
+        if len(line) > LIGHT_BYTES and (excess := await excess_of(line)) is not None:
             return await self._answer(_Unread(line, line, excess))
+        whole = await _whole(line)
+        if len(whole) > MAX_LINE_BYTES:  # what is no UTF-8 takes three bytes then
+            return await self._answer(_Unread(line, line, _TOO_LONG))
         try:
-            found: Any = msgspec.json.decode(whole_characters(line))
+            found: Any = msgspec.json.decode(whole)
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
             return await self._answer(_Unread(line, line, f"it is no JSON: {error}", PARSE_ERROR))
         fields = cast("dict[str, Any]", found if isinstance(found, dict) else {})
@@ -245,6 +248,16 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
                 return None
             self._out.open.add(str(message.id))
         return message
+
+
+async def _whole(line: bytes) -> bytes:
+    """The line with whole characters; other tasks run meanwhile if it is long."""
+    pieces: list[bytes] = []
+    for piece in whole_pieces(line):
+        pieces.append(piece)
+        if len(line) > WHOLE_STEP_BYTES:
+            await trio.lowlevel.checkpoint()
+    return b"".join(pieces)
 
 
 def _message(fields: dict[str, Any], has_id: bool) -> JSONRPCMessage | None:
