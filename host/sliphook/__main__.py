@@ -25,9 +25,22 @@ def main() -> int:
         status = command_line()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         return status
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _is_ctrl_c(error):
+            raise
         sys.stderr.write("sliphook: interrupted\n")
         return 130
+
+
+def _is_ctrl_c(error: BaseException | None) -> bool:
+    """Whether this is Ctrl+C, or what Python has made of it.
+
+    Up to 3.11 a class that is being made wraps what its descriptors raise: `Error calling
+    __set_name__`.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def _forget_the_current_folder() -> None:

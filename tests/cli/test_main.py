@@ -13,6 +13,8 @@ from sliphook.cli.main import main
 
 from .conftest import WAIT_S, Sliphook
 
+CLOSED = "sliphook: cannot go on: standard output is closed\n"
+
 COMMANDS = """
     demo
     run
@@ -89,6 +91,27 @@ sys.exit(main())
     assert done.stderr == "sliphook: interrupted\n"
     assert done.stdout == ""
     assert done.returncode == 130
+
+
+def test_ctrl_c_that_python_wraps_while_a_class_is_made() -> None:
+    code = """
+import sys
+class CtrlC:
+    def __set_name__(self, owner, name): raise KeyboardInterrupt
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "sliphook.cli.common":
+            try: type("Made", (), {"one": CtrlC()})
+            except KeyboardInterrupt as raised:  # Python 3.12 and later
+                raise RuntimeError("Error calling __set_name__") from raised
+sys.meta_path.insert(0, Finder())
+from sliphook.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=WAIT_S, check=False, text=True
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (130, "sliphook: interrupted\n", "")
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, click.Abort])
@@ -219,8 +242,16 @@ def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
     ("command", "status", "says"),
     [
         ("sliphook events | head -1", 0, ""),
-        ("sliphook run hello >&-", 0, ""),
-        ("sliphook run hello <&- >&-", 0, ""),
+        ("sliphook run hello >&-", 1, CLOSED),
+        ("sliphook run hello <&- >&-", 1, CLOSED),
+        ("sliphook run hello >&- 2>&-", 1, ""),
+        ("sliphook run hello --json >&-", 1, CLOSED),
+        ("echo one | sliphook chat >&-", 1, CLOSED),
+        ("sliphook mcp >&-", 1, CLOSED),
+        ("sliphook events >&-", 1, CLOSED),
+        ("sliphook --help >&-", 1, CLOSED),
+        ("sliphook --version >&-", 1, CLOSED),
+        ("ulimit -n 6; sliphook run hello", 1, "sliphook: cannot go on: Too many open files\n"),
         ("sliphook chat <&-", 0, ""),
         (
             "echo one | sliphook chat >/dev/full",

@@ -85,6 +85,21 @@ def raises(_: PreToolCall) -> None:
             id="an exception",
         ),
         pytest.param(
+            {"decision": "deny", "reason": "it is \udc80"},
+            "denied",
+            r"g: it is \udc80",
+            0.0,
+            id="a lone surrogate",
+        ),
+        pytest.param(
+            {"decision": "deny", "reason": object()},
+            "denied",
+            "g: it answered with an error: the answer cannot be sent: "
+            "Encoding objects of type object is unsupported (-32603)",
+            0.0,
+            id="what JSON cannot hold",
+        ),
+        pytest.param(
             {"decison": "deny"},
             "denied",
             "g: the answer has an unknown field 'decison'",

@@ -227,19 +227,8 @@ def print_json(value: Any) -> None:
     """Print one JSON document to stdout."""
     import msgspec
 
-    try:
-        text = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a file's name that is no UTF-8; JSON must be
-        text = msgspec.json.encode(_readable(msgspec.to_builtins(value)))
-    click.echo(visible_json(msgspec.json.format(text, indent=2).decode()))
+    from sliphook.wire.surrogates import escaping_json
 
-
-def _readable(value: Any) -> Any:
-    """The value with every text as UTF-8; bytes that are no UTF-8 are escaped."""
-    if isinstance(value, dict):
-        return {
-            _readable(key): _readable(inner) for key, inner in cast("dict[str, Any]", value).items()
-        }
-    if isinstance(value, list):
-        return [_readable(inner) for inner in cast("list[object]", value)]
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    # a file's name may be no UTF-8; JSON must be
+    text = msgspec.json.format(escaping_json(value), indent=2)
+    click.echo(visible_json(text.decode()))

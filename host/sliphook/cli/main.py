@@ -163,10 +163,14 @@ def main(args: Sequence[str] | None = None) -> int:
             answer as it should, 130 on Ctrl+C.
     """
     # Streams that were closed at the start lead nowhere; opened in this order, each gets its own
-    # descriptor.
+    # descriptor, and no other file gets it.
+    answers = sys.stdout is not None  # pyright: ignore[reportUnnecessaryComparison]
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open to the end
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if not answers:
+        complain("cannot go on: standard output is closed")
+        return EXIT_FAILED
     for stream in (sys.stdout, sys.stderr):
         # a terminal that cannot show a character gets its number instead of a traceback
         if isinstance(stream, io.TextIOWrapper):
@@ -235,7 +239,18 @@ def _flush_or_drop(stream: TextIO, descriptor: int) -> None:
     try:
         stream.flush()
     except (OSError, KeyboardInterrupt):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+        _lead_nowhere(descriptor)
+
+
+def _lead_nowhere(descriptor: int) -> None:
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # no descriptor is left: its own becomes free
+        os.close(descriptor)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != descriptor:
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
 
 def _without_output(error: BaseException) -> int:
@@ -243,7 +258,7 @@ def _without_output(error: BaseException) -> int:
     if isinstance(error, BaseExceptionGroup):
         return _without_output(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     # else the interpreter complains again when it flushes at its end
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _lead_nowhere(1)
     if not isinstance(error, BrokenPipeError):
         complain(f"cannot go on: {error.strerror if isinstance(error, OSError) else error}")
     return EXIT_FAILED

@@ -15,7 +15,7 @@ from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.wire.decoding import read_types
 from sliphook_sdk.protocol import CATALOGUE, ErrorCode, Manifest
 
-from .host_stream import Stream
+from .host_stream import Stream, line_of
 from .process import FakeProcess
 from .received import HostRefused, Received
 from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
@@ -28,8 +28,8 @@ class FakePlugin(PluginSpec):
 
     It answers the handshake, obeys cancels and ends when it is told to; the test gives all other
     answers. An answer is a value, or a function of the payload of a hook, the arguments of a tool
-    or the text behind a command. Functions may be async. An exception is answered as an error, as
-    the SDKs do.
+    or the text behind a command. Functions may be async. An exception is answered as an error, and
+    so is a value that JSON cannot hold, as the SDKs do.
 
     Attributes:
         received: every message of the host, in order, from all starts.
@@ -322,7 +322,13 @@ class FakePlugin(PluginSpec):
                 {"id": request_id, "error": {"code": reply.code, "message": reply.message}}
             )
         elif reply is not HANGS:
-            await stream.send({"id": request_id, "result": reply})
+            try:
+                line = line_of({"id": request_id, "result": reply})
+            except Exception as error:  # a value's own conversion may raise anything
+                what = Fails(f"the answer cannot be sent: {error}")
+                await self._answer(request_id, what, process, stream)
+            else:
+                await stream.write(line)
 
 
 def _reply(given: Handler | Reply, about: Any) -> Any:

@@ -7,8 +7,9 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import msgspec
 import trio
+
+from sliphook.wire.surrogates import escaping_json
 
 from .process import FakeProcess
 
@@ -53,7 +54,7 @@ class Stream:
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send one message; it is lost after the end of the process."""
-        await self.write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
+        await self.write(line_of(message))
 
     async def write(self, data: bytes) -> None:
         """Write all the bytes, without another message in between."""
@@ -64,3 +65,12 @@ class Stream:
                     await trio.lowlevel.wait_writable(self._process.writes)
                 except trio.ClosedResourceError:
                     return
+
+
+def line_of(message: dict[str, Any]) -> bytes:
+    """The message as a line, with its texts as the SDKs write them.
+
+    Raises:
+        Exception: JSON cannot hold a value of it, or a value's own conversion raised.
+    """
+    return escaping_json({"jsonrpc": "2.0", **message}) + b"\n"

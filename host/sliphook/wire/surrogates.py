@@ -80,6 +80,30 @@ def whole_text(text: str) -> str:
     return text
 
 
+def escaping_json(value: Any) -> bytes:
+    r"""The value as JSON, each lone surrogate as its escape: the text `\udc80`, as the SDKs do.
+
+    For values of our own: it looks into all of one that has some.
+
+    Raises:
+        TypeError: Something in it has no form in JSON.
+        RecursionError: It is nested too deep, or contains itself.
+    """
+    try:
+        return msgspec.json.encode(value, enc_hook=plain_form)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value, enc_hook=plain_form)
+        return msgspec.json.encode(_escaped(plain))
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [_escaped(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
 class _Mending:
     def __init__(self, encoder: msgspec.json.Encoder) -> None:
         self._encoder = encoder

@@ -162,9 +162,13 @@ export class Context extends PluginContext {
 
   /**
    * Report how far the work is, `fraction` from 0 to 1. It does not extend the timeout. In an
-   * event's handler and after a cancel it does nothing.
+   * event's handler and after a cancel it does nothing. Throws TypeError if one is of another type.
    */
   progress(message, fraction) {
+    if (message != null && typeof message !== "string")
+      throw new TypeError(`message must be a string, not ${typeof message}`);
+    if (fraction != null && !Number.isFinite(fraction))
+      throw new TypeError(`fraction must be a finite number, not ${String(fraction)}`);
     if (this.#call.id !== undefined && !this.#call.cancelled)
       this.#service.peer.notify("$/progress", { id: this.#call.id, message, fraction });
   }

@@ -3,6 +3,7 @@
 import { HostRefused, NotConnected } from "./errors.js";
 import { ErrorCode, GRANTS } from "./protocol.js";
 import { added, removed, replaced } from "./toolbox.js";
+import { plain } from "./values.js";
 
 /**
  * Requests and log lines of the plugin, outside of a handler too: in a timer, in a server's
@@ -87,8 +88,7 @@ export class Host {
    * before, or is over. Needs `uses: ["approve"]`.
    */
   async answer(choice, { sessionId, questionId } = {}) {
-    const plain = typeof choice === "string" || choice === null;
-    const text = plain ? choice : JSON.stringify(choice);
+    const text = typeof choice === "string" || choice === null ? choice : jsonOf(choice);
     const params = { session_id: sessionId, question_id: questionId, choice: text };
     return (await this.#ask("host/answer", params)).taken === true;
   }
@@ -140,5 +140,13 @@ export class Host {
         `${method}: the plugin does not run: there is a host from onStart to onShutdown`,
       );
     return this.#service;
+  }
+}
+
+function jsonOf(choice) {
+  try {
+    return JSON.stringify(plain(choice));
+  } catch (error) {
+    throw new TypeError(`choice cannot be sent: ${error.message}`);
   }
 }

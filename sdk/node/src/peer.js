@@ -1,11 +1,14 @@
 // The host, as the other end of a stream of messages: requests both ways, each answered once.
 
+import { inspect } from "node:util";
+
 import { describe, HostRefused, NotConnected, RpcError } from "./errors.js";
 import { frame } from "./framing.js";
 import { beyondLimits } from "./limits.js";
 import { ErrorCode } from "./protocol.js";
 
 const LOG_CHARS = 10_000; // the message of a log line is cut to this if the line cannot be sent
+const SHOWN_CHARS = 1_000; // so much of a value that JSON cannot hold
 
 /** A message of the host while a handler works on it: a notification if `id` is undefined. */
 export class Call {
@@ -130,28 +133,28 @@ export class Peer {
     });
   }
 
-  /** Write a line to the plugin's log. Values that JSON or a message cannot hold are left out. */
+  /**
+   * Write a line to the plugin's log; it throws nothing. A value that JSON cannot hold is written as
+   * `util.inspect` shows it, and a line beyond the limits is cut.
+   */
   log(level, message, fields) {
-    let held = fields;
+    let line = { level: text(level), message: text(message), fields };
     try {
       JSON.stringify(fields);
-    } catch (error) {
-      held = { fields: describe(error) };
+    } catch {
+      line.fields = writable(fields);
     }
     const why = beyondLimits(
-      JSON.stringify({
-        jsonrpc: "2.0",
-        method: "host/log",
-        params: { level, message, fields: held },
-      }),
+      JSON.stringify({ jsonrpc: "2.0", method: "host/log", params: line }),
       "host/log",
     );
-    this.notify(
-      "host/log",
-      why === undefined
-        ? { level, message, fields: held }
-        : { level, message: `${message}`.slice(0, LOG_CHARS), fields: { left_out: why } },
-    );
+    if (why !== undefined)
+      line = {
+        level: line.level.slice(0, LOG_CHARS),
+        message: line.message.slice(0, LOG_CHARS),
+        fields: { left_out: why },
+      };
+    this.notify("host/log", line);
   }
 
   /** The host has gone: the requests to it that are open are rejected, and so are new ones. */
@@ -221,4 +224,32 @@ function gone(method) {
 function wellFormed(json) {
   if (!json.includes("\\ud")) return json;
   return json.replace(/(?<=(?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\ufffd");
+}
+
+const text = (value) => (typeof value === "string" ? value : shown(value));
+
+/** The fields, each of which JSON can hold. */
+function writable(fields) {
+  try {
+    return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, held(value)]));
+  } catch {
+    return { fields: shown(fields) };
+  }
+}
+
+function held(value) {
+  try {
+    JSON.stringify(value);
+    return value;
+  } catch {
+    return shown(value);
+  }
+}
+
+function shown(value) {
+  try {
+    return inspect(value, { breakLength: Infinity }).slice(0, SHOWN_CHARS);
+  } catch {
+    return `<${typeof value}>`; // its own way to be shown throws
+  }
 }

@@ -465,3 +465,54 @@ test("what the host would end the connection for is an error that says so, and t
       );
     },
   ));
+
+test("a log call throws nothing, and what no other call can send is named", () =>
+  withChild(
+    `const circle = {}; circle.a = circle;
+     const mute = { toJSON() { throw new Error("no"); }, get [Symbol.toStringTag]() { throw 1; } };
+     plugin.tool("logs", (args, ctx) => {
+       ctx.log("info", "m", { circle, large: 1n, list: [1], mute });
+       ctx.log(3, circle);
+       return "logged";
+     });
+     const uses = {
+       message: (ctx) => ctx.progress(3),
+       fraction: (ctx) => ctx.progress("x", "half"),
+       missing: (ctx) => ctx.answer("q"),
+     };
+     plugin.tool("wrong", async ({ use }, ctx) => {
+       try { await uses[use](ctx); } catch (error) { return error.name + ": " + error.message; }
+     });`,
+    { options: `{ uses: ["approve"] }` },
+    async (child) => {
+      await child.initialize();
+      const call = async (name, args) =>
+        (
+          await child.reply(
+            child.request("tool/call", payload({ call_id: "c-1", name, timeout_s: 5, arguments: args })),
+          )
+        ).result.content;
+      assert.equal(await call("logs", {}), "logged");
+      assert.deepEqual((await child.said("host/log")).params, {
+        level: "info",
+        message: "m",
+        fields: { circle: "<ref *1> { a: [Circular *1] }", large: "1n", list: [1], mute: "<object>" },
+      });
+      assert.deepEqual((await child.said("host/log")).params, {
+        level: "3",
+        message: "<ref *1> { a: [Circular *1] }",
+      });
+      assert.equal(
+        await call("wrong", { use: "message" }),
+        "TypeError: message must be a string, not number",
+      );
+      assert.equal(
+        await call("wrong", { use: "fraction" }),
+        "TypeError: fraction must be a finite number, not half",
+      );
+      assert.equal(
+        await call("wrong", { use: "missing" }),
+        "TypeError: choice cannot be sent: $ is undefined",
+      );
+    },
+  ));

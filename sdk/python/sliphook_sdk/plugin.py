@@ -14,6 +14,7 @@ from .registration.subscriptions import subscriptions_of
 from .registration.tools import Tool
 from .runtime.host import AsyncHost, Host
 from .runtime.sessions import Sessions, StateT
+from .wire.given import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -203,6 +204,7 @@ class Plugin(Registered, Generic[StateT]):
             HostRefused: it is not granted; the tools stay as they were.
             NotConnected: the plugin has ended, or it is for one session and this is `on_start`.
         """
+        check_text("name", name)
         if self._runs:
             self.host.remove_tool(name, session_id=session_id)
         elif self.tools.pop(name, None) is None:

@@ -65,7 +65,7 @@ async def run_command(
         env=variables,
         timeout_s=timeout_s,
         max_bytes=MAX_OUTPUT_BYTES,
-        given=stdin,
+        stdin=stdin,
     )
     try:
         result = await run_in_thread(command, _silent)

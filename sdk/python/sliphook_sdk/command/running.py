@@ -10,10 +10,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from sliphook_sdk.ending import at_last
+from sliphook_sdk.wire.given import check_input, check_number, row_of, wrong_type
 
 from .kept_output import KeptOutput, last_line
 from .process_tree import ProcessTree, running_processes
@@ -21,7 +23,7 @@ from .result import CommandResult
 from .start_error import start_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 
 TERM_GRACE_S: Final = 0.3
@@ -54,7 +56,10 @@ class Command:
         env: variables beside those of the plugin.
         timeout_s: how long it may take.
         max_bytes: how much is kept of its output, and of its errors.
-        given: what it reads from standard input; None: that is empty.
+        stdin: what it reads from standard input; None: that is empty.
+
+    Raises:
+        TypeError: one of these is of another type.
     """
 
     def __init__(
@@ -65,19 +70,24 @@ class Command:
         env: Mapping[str, str] | None,
         timeout_s: float | None,
         max_bytes: int,
-        given: bytes | None = None,
+        stdin: str | bytes | None = None,
     ) -> None:
         if isinstance(args, str) or not args:
             raise TypeError(
                 'run() takes the program and its arguments, as in run(["git", "status"]); '
                 f'a shell is run(["sh", "-c", {args or ""!r}])'
             )
-        self._args = [os.fspath(arg) for arg in args]
-        self._cwd = None if cwd is None else os.fspath(cwd)
-        self._env = None if env is None else {**os.environ, **env}
+        self._args = [
+            _path(f"args[{index}]", arg) for index, arg in enumerate(row_of("args", args, "str"))
+        ]
+        self._cwd = None if cwd is None else _path("cwd", cwd)
+        self._env = None if env is None else {**os.environ, **_variables(env)}
+        check_number("timeout_s", timeout_s, none=True)
+        check_number("max_bytes", max_bytes)
+        check_input("stdin", stdin)
         self._timeout_s = timeout_s
-        self._max_bytes = max_bytes
-        self._given = given
+        self._max_bytes = int(max_bytes)
+        self._given = stdin.encode() if isinstance(stdin, str) else stdin
 
     def run(
         self, is_cancelled: Callable[[], bool], tell: Callable[[str], object]
@@ -161,6 +171,21 @@ class Command:
                 told = now
                 if (line := output.new_line()) is not None:
                     tell(line)
+
+
+def _variables(env: Mapping[str, str]) -> dict[str, str]:
+    if not isinstance(env, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong_type("env", "a dict", env, none=True)
+    return {
+        _path("a name in env", name): _path(f"env[{name!r}]", value) for name, value in env.items()
+    }
+
+
+def _path(what: str, given: Any) -> str:
+    try:
+        return os.fsdecode(given)
+    except TypeError:
+        raise wrong_type(what, "a str or a path", given) from None
 
 
 class _Output:

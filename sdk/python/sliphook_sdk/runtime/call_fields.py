@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sliphook_sdk.protocol import ToolCallParams
 from sliphook_sdk.protocol.payloads import PreToolCall
 
-from .host import ask_params
+from .requests import ask_params
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sliphook_sdk.errors import Cancelled
 from sliphook_sdk.protocol import AlertLevel, AskResult, ProgressParams, limits
+from sliphook_sdk.wire.given import check_number, check_text
 
 from .call_fields import CallFields
 from .host import AsyncHost, Host, read
@@ -82,10 +83,13 @@ class BaseContext(PluginContext[ConfigT], CallFields):
             message: what is being done.
             fraction: 0 to 1.
         """
+        check_text("message", message, none=True)
+        check_number("fraction", fraction, none=True)
+        self._report(message=message, fraction=None if fraction is None else float(fraction))
+
+    def _report(self, **what: Any) -> None:
         if isinstance(self._call.id, int) and not self._call.cancelled:
-            self._runtime.link.notify(
-                "$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction)
-            )
+            self._runtime.link.notify("$/progress", ProgressParams(id=self._call.id, **what))
 
     def _may_be_cancelled(self, result: AskResult) -> bool:
         """What ended the question may also cancel the call, and the host says so a little later."""
@@ -102,8 +106,7 @@ class BaseContext(PluginContext[ConfigT], CallFields):
         # imported here, since it would slow every plugin's start
         from sliphook_sdk.command.running import Command
 
-        given = stdin.encode() if isinstance(stdin, str) else stdin
-        return Command(args, cwd=self.cwd if cwd is None else cwd, given=given, **options)
+        return Command(args, cwd=self.cwd if cwd is None else cwd, stdin=stdin, **options)
 
     def say(self, text: str) -> None:
         """Show the user a piece of the text that the answer will `substitute` for the model's.
@@ -119,12 +122,9 @@ class BaseContext(PluginContext[ConfigT], CallFields):
         """
         if not self._call.method.endswith("/pre_llm_call"):
             raise RuntimeError("ctx.say() is for handlers of pre_llm_call")
-        if isinstance(self._call.id, int) and not self._call.cancelled:
-            for at in range(0, len(text), limits.STREAMED_PIECE_CHARS):
-                piece = text[at : at + limits.STREAMED_PIECE_CHARS]
-                self._runtime.link.notify(
-                    "$/progress", ProgressParams(id=self._call.id, text=piece)
-                )
+        check_text("text", text)
+        for at in range(0, len(text), limits.STREAMED_PIECE_CHARS):
+            self._report(text=text[at : at + limits.STREAMED_PIECE_CHARS])
 
 
 class Context(BaseContext[ConfigT]):

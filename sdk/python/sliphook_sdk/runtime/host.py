@@ -10,22 +10,25 @@ from sliphook_sdk.errors import HostRefused, NotConnected
 from sliphook_sdk.forked import say
 from sliphook_sdk.protocol import (
     AlertLevel,
-    AnswerParams,
     AnswerResult,
-    AskParams,
     AskResult,
     ErrorCode,
-    InjectParams,
-    InterruptParams,
     InterruptResult,
     Level,
-    LogParams,
-    NotifyParams,
-    SubmitParams,
     SubmitResult,
 )
 from sliphook_sdk.registration.tools import Tool
+from sliphook_sdk.wire.given import line_of
 
+from .requests import (
+    answer_params,
+    ask_params,
+    inject_params,
+    interrupt_params,
+    log_params,
+    notify_params,
+    submit_params,
+)
 from .toolbox import added, removed
 
 if TYPE_CHECKING:
@@ -64,12 +67,13 @@ class BaseHost:
     def log(self, level: Level, message: str, **fields: Any) -> None:
         """Write a line to the plugin's log, with values beside the message.
 
-        Before the plugin runs it goes to standard error, which is its log too.
+        Before the plugin runs it goes to standard error, which is its log too. It raises nothing:
+        of what JSON cannot hold the `repr` is written, cut to 1,000 characters.
         """
+        params = log_params(level, message, fields)
         if self._runtime is None:
-            say(f"{level}: {message}{f' {fields}' if fields else ''}")
+            say(line_of(params))
         else:
-            params = LogParams(level=level, message=message, fields=fields or None)
             self._runtime.link.notify("host/log", params)
 
     def _running(self) -> Runtime:
@@ -85,6 +89,7 @@ class Host(BaseHost):
 
     Each of them raises
 
+    - `TypeError`: an argument is of a type that the host cannot read;
     - `HostRefused`: it is not granted, there are too many, or the session has ended;
     - `NotConnected`: before the plugin runs, in `on_start` itself, or after the host has gone;
     - `RuntimeError`: an event loop runs in this thread: await the one of `plugin.async_host`.
@@ -96,14 +101,14 @@ class Host(BaseHost):
 
     def notify(self, level: AlertLevel, message: str) -> None:
         """Show the user an alert. Needs `uses=["notify"]`."""
-        self._running().ask("host/notify", NotifyParams(level=level, message=message))
+        self._running().ask("host/notify", notify_params(level, message))
 
     def inject(self, text: str, *, session_id: str) -> None:
         """Put a text before the session's next model call, in the user's role. It starts no turn.
 
         Needs `uses=["inject"]`.
         """
-        self._running().ask("host/inject", InjectParams(session_id=session_id, text=text))
+        self._running().ask("host/inject", inject_params(text, session_id))
 
     def submit(
         self,
@@ -124,9 +129,7 @@ class Host(BaseHost):
             platform: only a conversation of this platform; None is any.
             user_id: only a conversation of this user; None is any.
         """
-        params = SubmitParams(
-            session_key=session_key, platform=platform, user_id=user_id, text=text
-        )
+        params = submit_params(text, session_key, platform, user_id)
         result = self._running().ask("host/submit", params)
         return read("host/submit", result, SubmitResult)
 
@@ -138,7 +141,7 @@ class Host(BaseHost):
         Returns:
             True if a turn was interrupted.
         """
-        params = InterruptParams(session_id=session_id, turn_id=turn_id, reason=reason)
+        params = interrupt_params(reason, session_id, turn_id)
         result = self._running().ask("host/interrupt", params)
         return read("host/interrupt", result, InterruptResult).interrupted
 
@@ -208,14 +211,14 @@ class AsyncHost(BaseHost):
 
     async def notify(self, level: AlertLevel, message: str) -> None:
         """Show the user an alert. Needs `uses=["notify"]`."""
-        await self._running().ask_async("host/notify", NotifyParams(level=level, message=message))
+        await self._running().ask_async("host/notify", notify_params(level, message))
 
     async def inject(self, text: str, *, session_id: str) -> None:
         """Put a text before the session's next model call, in the user's role. It starts no turn.
 
         Needs `uses=["inject"]`.
         """
-        params = InjectParams(session_id=session_id, text=text)
+        params = inject_params(text, session_id)
         await self._running().ask_async("host/inject", params)
 
     async def submit(
@@ -237,9 +240,7 @@ class AsyncHost(BaseHost):
             platform: only a conversation of this platform; None is any.
             user_id: only a conversation of this user; None is any.
         """
-        params = SubmitParams(
-            session_key=session_key, platform=platform, user_id=user_id, text=text
-        )
+        params = submit_params(text, session_key, platform, user_id)
         result = await self._running().ask_async("host/submit", params)
         return read("host/submit", result, SubmitResult)
 
@@ -251,7 +252,7 @@ class AsyncHost(BaseHost):
         Returns:
             True if a turn was interrupted.
         """
-        params = InterruptParams(session_id=session_id, turn_id=turn_id, reason=reason)
+        params = interrupt_params(reason, session_id, turn_id)
         result = await self._running().ask_async("host/interrupt", params)
         return read("host/interrupt", result, InterruptResult).interrupted
 
@@ -288,38 +289,6 @@ class AsyncHost(BaseHost):
     async def remove_tool(self, name: str, *, session_id: str | None = None) -> None:
         """Remove one of the tools of one session, or of all: see `Plugin.remove_tool`."""
         await self._running().change_tools_async(removed(name), session_id)
-
-
-def ask_params(
-    prompt: str,
-    schema: dict[str, Any] | None,
-    session_id: str,
-    turn_id: str | None,
-    call_id: str | None,
-    timeout_s: float | None,
-) -> AskParams:
-    """The params of `host/ask`. Raises ValueError if the schema does not say the answer's type."""
-    if schema is not None and "type" not in schema:
-        raise ValueError(
-            "the schema of a question needs a type: string, number, integer, boolean or object"
-        )
-    return AskParams(
-        session_id=session_id,
-        turn_id=turn_id,
-        call_id=call_id,
-        prompt=prompt,
-        schema=schema,
-        timeout_s=timeout_s,
-    )
-
-
-def answer_params(choice: object, session_id: str, question_id: str) -> AnswerParams:
-    """The params of `host/answer`; what is no text is written as JSON, but for None."""
-    if choice is None or isinstance(choice, str):
-        text = choice
-    else:
-        text = msgspec.json.encode(choice).decode()
-    return AnswerParams(session_id=session_id, question_id=question_id, choice=text)
 
 
 def as_tool(tool: Tool | ToolFunction) -> Tool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sliphook_sdk.errors import HostRefused, NotConnected
 from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode, LogParams, ToolsParams, Uses
 from sliphook_sdk.registration.tools import Tool
+from sliphook_sdk.wire.given import check_text, row_of
 from sliphook_sdk.wire.waiting import current, settled
 
 from .toolbox import Toolbox
@@ -106,6 +107,7 @@ class Runtime:
 
     def _declares(self, change: Change, session_id: str | None) -> bool:
         """Make a change that the manifest can still hold; False if it cannot."""
+        check_text("session_id", session_id, none=True)
         with self._declaring:
             if self._is_declared or session_id is not None:
                 return False
@@ -145,7 +147,8 @@ class Runtime:
         await self.change_tools_async(self._replacement(tools, session_id), session_id)
 
     def _replacement(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> Change:
-        new = [tool if isinstance(tool, Tool) else Tool(tool) for tool in tools]
+        given = row_of("tools", tools, "functions or Tools")
+        new = [tool if isinstance(tool, Tool) else Tool(tool) for tool in given]
 
         def change(_: Mapping[str, Tool]) -> list[Tool]:
             gone = self.toolbox.declared_without(new) if session_id is None else []

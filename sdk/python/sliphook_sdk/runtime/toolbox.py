@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.wire.given import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Mapping
@@ -95,6 +96,7 @@ def added(tool: Tool) -> Change:
 
 def removed(name: str) -> Change:
     """The tools without one. The change raises LookupError if there is none of that name."""
+    check_text("name", name)
 
     def change(now: Mapping[str, Tool]) -> list[Tool]:
         if name not in now:

@@ -6,6 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from .given import check_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
@@ -75,6 +77,7 @@ class Call:
 
     def wait(self, seconds: float) -> bool:
         """Sleep until the call is cancelled or the time is up; True if it is cancelled."""
+        check_number("seconds", seconds)
         if self._woken is None:
             self._woken = threading.Event()
         # checked after the event exists, so that a cancel in between is not missed

@@ -10,6 +10,7 @@ from sliphook_sdk.errors import text_of
 from sliphook_sdk.protocol import LogParams
 
 from .encoding import check_limits, to_json
+from .given import shown
 from .values import fault_in
 
 _LOG_CHARS: Final = 10_000
@@ -38,25 +39,53 @@ class Envelope(msgspec.Struct, frozen=True):
 def unasked_body(message: dict[str, Any]) -> bytes:
     """Encode a request or a notification of the plugin.
 
-    A log line beyond the limits is cut; any other message beyond them is the author's mistake.
+    A log line is written as far as it can be; any other message that cannot be sent is the author's
+    mistake.
 
     Raises:
         ValueError: the message is too large, nested too deep, or not JSON.
     """
+    params = message["params"]
+    if isinstance(params, LogParams):
+        return _log_body(message, params)
     try:
-        body = to_json(message, unknown=repr)  # a log line names at least what JSON cannot hold
-        fault = fault_in(message["params"]) if b"null" in body else None
-        if fault is not None and not isinstance(message["params"], LogParams):
+        body = to_json(message)
+        fault = fault_in(params) if b"null" in body else None
+        if fault is not None:
             raise ValueError(fault)
         check_limits(body, message["method"])
     except Exception as exc:  # a value's own conversion may raise anything
-        params = message["params"]
-        if not isinstance(params, LogParams):
-            raise ValueError(f"{message['method']} cannot be sent: {text_of(exc)}") from None
+        raise ValueError(f"{message['method']} cannot be sent: {text_of(exc)}") from None
+    return body
+
+
+def _log_body(message: dict[str, Any], line: LogParams) -> bytes:
+    """A log line, whatever its values: those that JSON cannot hold as their `repr`.
+
+    Beyond the limits it is cut.
+    """
+    try:
+        body = to_json(message, unknown=shown)
+    except Exception:  # a value contains itself, or its own conversion raises
+        fields = {name: _written(value) for name, value in (line.fields or {}).items()}
+        line = msgspec.structs.replace(line, fields=fields)
+        body = to_json({**message, "params": line}, unknown=shown)
+    try:
+        check_limits(body, message["method"])
+    except ValueError as exc:
+        level: Any = line.level[:_LOG_CHARS]
         short = LogParams(
-            level=params.level,
-            message=params.message[:_LOG_CHARS],
+            level=level,
+            message=line.message[:_LOG_CHARS],
             fields={"left_out": text_of(exc)},
         )
         body = to_json({**message, "params": short})
     return body
+
+
+def _written(value: object) -> object:
+    """The value as plain parts, which are the same when they are encoded again."""
+    try:
+        return msgspec.json.decode(to_json(value, unknown=shown))
+    except Exception:  # its own conversion may raise anything
+        return shown(value)

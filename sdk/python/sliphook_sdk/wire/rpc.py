@@ -28,6 +28,7 @@ from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
 
 from .call import Call
 from .envelope import Envelope, ErrorObject, unasked_body
+from .given import line_of
 from .replies import NO_REASON, DeferredReply, Replies
 from .waiting import loop_runs, settled
 
@@ -149,8 +150,7 @@ class Peer:
         if os.getpid() == self._pid:
             self._endpoint.notify(method, params)
         elif isinstance(params, LogParams):
-            fields = "" if params.fields is None else f" {params.fields}"
-            say(f"{params.level}: {params.message}{fields}")
+            say(line_of(params))
 
     def ask(self, method: str, params: msgspec.Struct, call: Call | None = None) -> Any:
         """Send a request and block until its result has arrived.
