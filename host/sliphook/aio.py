@@ -34,10 +34,11 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.faces import BegunToolFace, HostFace, SessionFace, TurnFace
 from sliphook.portal.inside_task import InsideTask
-from sliphook.portal.loop_call import caller_shows, have_caller_do
+from sliphook.portal.loop_call import caller_shows, for_caller
 from sliphook.portal.portal import Portal
 from sliphook.portal.proxies import Face, HostSettings, Opens, delivered
 from sliphook.portal.task_caller import Awaits, AwaitsFor, do_in, enter, leave, wait_for
+from sliphook.session.arguments.functions import check_async
 from sliphook.session.host import Approver, Asker, AskRequest
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.results import ToolOutcome, Verdict
@@ -89,7 +90,7 @@ class Turn(TurnFace):
         origin: str = "agent",
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`; `run` is awaited in asyncio; an interrupt cancels it."""
-        own = partial(have_caller_do, run) if run is not None else None
+        own = for_caller("run", run)
         call = partial(
             self.inner.call_tool,
             name,
@@ -106,7 +107,7 @@ class Turn(TurnFace):
         self, kind: InputKind, prompt: str, asks: Callable[[str], Awaitable[bool]] | None
     ) -> Verdict:
         """See `sliphook.Turn.decide`; `asks` is awaited in asyncio."""
-        own = partial(have_caller_do, asks) if asks is not None else None
+        own = for_caller("asks", asks)
         call = partial(self.inner.decide, kind, prompt, own)
         return await wait_for(self.portal, call, self.block)
 
@@ -276,10 +277,11 @@ class PluginHost(HostFace):
         **settings: Unpack[HostSettings],
     ) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        asks = partial(have_caller_do, approver) if approver is not None else None
+        check_async("approver", approver)
+        check_async("asker", asker)
         self.inner = trio_host.PluginHost(
             plugins,
-            approver=asks,
+            approver=for_caller("approver", approver),
             asker=partial(self._ask, asker) if asker is not None else None,
             **delivered(settings, self.deliver),
         )

@@ -40,10 +40,11 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.callback_thread import CallbackThread
 from sliphook.portal.faces import BegunToolFace, HostFace, SessionFace, TurnFace
-from sliphook.portal.loop_call import Interrupted, caller_shows, have_caller_do
+from sliphook.portal.loop_call import Interrupted, caller_shows, for_caller
 from sliphook.portal.portal import Portal
 from sliphook.portal.proxies import Face, HostSettings, Opens, delivered
 from sliphook.portal.thread_caller import Waits, WaitsFor, enter, leave, wait_for
+from sliphook.session.arguments.functions import check_plain
 from sliphook.session.host import ApprovalRequest, AskRequest
 from sliphook.session.results import ToolOutcome, Verdict
 from sliphook_sdk.protocol import ToolKind
@@ -94,7 +95,7 @@ class Turn(TurnFace):
         `run` is a plain function and runs in the calling thread. After an interrupt its result is
         lost: when it returns, this raises `Interrupted`.
         """
-        own = partial(have_caller_do, run) if run is not None else None
+        own = for_caller("run", run)
         call = partial(
             self.inner.call_tool,
             name,
@@ -109,7 +110,7 @@ class Turn(TurnFace):
 
     def decide(self, kind: InputKind, prompt: str, asks: Callable[[str], bool] | None) -> Verdict:
         """See `sliphook.Turn.decide`; `asks` is a plain function and runs in the calling thread."""
-        own = partial(have_caller_do, asks) if asks is not None else None
+        own = for_caller("asks", asks)
         return wait_for(self.portal, partial(self.inner.decide, kind, prompt, own), self.block)
 
     def subagent(self, goal: str, *, background: bool = False) -> Turn:
@@ -220,10 +221,11 @@ class PluginHost(HostFace):
         self._callbacks = CallbackThread()
         # apart: an interrupt must not wait for another callback, which may block
         self.interrupts = CallbackThread("sliphook interrupts")
-        asks = partial(have_caller_do, approver) if approver is not None else None
+        check_plain("approver", approver)
+        check_plain("asker", asker)
         self.inner = trio_host.PluginHost(
             plugins,
-            approver=asks,
+            approver=for_caller("approver", approver),
             asker=partial(_in_a_thread, asker) if asker is not None else None,
             **delivered(settings, self._callbacks.put),
         )

@@ -11,6 +11,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from sliphook import HostError, PluginHost, Session
+from sliphook.host.state import HostState
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.testing import CRASHES, HANGS, Fails, FakePlugin
 from sliphook_sdk.protocol import CommandSpec, Manifest, Subscription, ToolSpec
@@ -350,3 +351,17 @@ async def test_what_it_lacks_in_its_environment_is_told_once(autojump_clock: Moc
         "memo lacks TOKEN in its environment; set it where the agent is started, and give it "
         "by: sliphook config memo --env TOKEN"
     ]
+
+
+async def test_it_denies_if_the_host_itself_cannot_start_it(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(HostState, "data_dir", fails)
+    async with PluginHost([guard()]) as host, host.session() as session:
+        assert host.plugins[0].why == "a fault of the host: RuntimeError('boom')"
+        async with session.turn("go on") as turn:
+            outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
+            assert (outcome.status, "boom" in outcome.text()) == ("denied", True)

@@ -101,7 +101,10 @@ TURN: dict[str, tuple[Callable[[Turn], object], str]] = {
         "outcome is 'done'; it must be one of completed, interrupted, failed, denied,"
         " max_iterations, loop_detected, budget_exceeded",
     ),
-    "finish with None": (lambda turn: turn.finish(cast(Any, None)), "outcome is None; it must"),
+    "finish with None": (
+        lambda turn: turn.finish(cast(Any, None)),
+        "outcome must be a str, not NoneType",
+    ),
     "goal": (lambda turn: turn.subagent(FIVE), "goal must be a str, not int"),
     "response": (
         lambda turn: answered(turn, response={"role": "assistant"}),

@@ -8,9 +8,12 @@ import pytest
 from trio.testing import MockClock
 
 from sliphook import ApprovalRequest, PluginHost
+from sliphook.session import asking
 from sliphook.testing import FakePlugin
 
 from .shell import shell
+
+NO: Any = "no"
 
 
 class Person:
@@ -62,3 +65,33 @@ async def test_without_a_person_it_is_denied(autojump_clock: MockClock) -> None:
         "denied",
         "the call of shell was denied: host: a person must approve this, and nobody can be asked",
     )
+
+
+async def test_whether_to_ask_is_yes_or_no(autojump_clock: MockClock) -> None:
+    async with PluginHost([]) as host, host.session() as session, session.turn("x") as turn:
+        with pytest.raises(TypeError, match=r"^ask must be a bool, not str"):
+            await turn.call_tool("shell", {"command": "ls"}, run=shell, ask=NO)
+
+
+@pytest.mark.parametrize("step", ["_tell_required", "_may_answer", "_tell_received", "ask_person"])
+async def test_a_fault_of_the_host_around_the_question_lets_nothing_run(
+    step: str, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(asking, step, fails)
+    ran: list[str] = []
+
+    async def own(_: dict[str, Any]) -> None:
+        ran.append("own")
+
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "ask"}})
+    async with (
+        PluginHost([guard], approver=Person(True).approve) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        with pytest.raises(RuntimeError, match="boom"):
+            await turn.call_tool("own", {}, run=own)
+    assert ran == []

@@ -6,9 +6,10 @@ import enum
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial, reduce, wraps
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from trio.testing import MockClock
@@ -27,8 +28,8 @@ from sliphook_sdk.protocol import (
     ToolCallRequest,
     Usage,
 )
-from tests.portal.faces import Face, InThreads, InTrio
-from tests.programs import EVERYTHING
+from tests.portal.faces import Face, InAsyncio, InThreads, InTrio
+from tests.programs import EVERYTHING, Workshop
 
 
 class Place(NamedTuple):
@@ -98,6 +99,13 @@ def submission(**changed: Any) -> Submission:
 LARGE = "has more than 308 digits"
 HUGE = 10**308
 ANY: Any = object()
+DEEP: Any = reduce(lambda inner, _: {"in": inner}, range(3_000), cast(Any, {}))
+"""A repr of it would go too deep."""
+
+
+async def later(*_: object) -> None:
+    pass
+
 
 # fmt: off
 WRONG: list[tuple[Callable[[Place], Any], str]] = [
@@ -148,7 +156,24 @@ WRONG: list[tuple[Callable[[Place], Any], str]] = [
     (failed(status=HUGE), f"status {LARGE}"),
     (failed(attempt=HUGE), f"attempt {LARGE}"),
     (failed(message=3), "message must be a str, not int"),
+    (before(on_text=3), "on_text must be a function or None, not int"),
+    (before(on_text=later), "on_text must be a plain function, not an async one"),
     # tools and questions
+    (lambda at: at.turn.call_tool("own", {}, run=3), "run must be a function or None, not int"),
+    (lambda at: at.turn.call_tool("own", {}, run=""), "run must be a function or None, not str"),
+    (lambda at: at.turn.call_tool("own", {}, run=later, input_schema=[]), "input_schema must be a dict or None, not list"),
+    (lambda at: at.turn.call_tool("own", {}, run=later, tool_kind=DEEP), "tool_kind must be a str or None, not dict"),
+    (lambda at: at.turn.call_tool("own", {}, run=later, origin="x" * 99), f"origin is '{'x' * 80}…'; it must be agent, or "),
+    (lambda at: at.turn.begin_tool("own", {}, own="no"), "own must be a bool, not str"),
+    (lambda at: at.turn.begin_tool("own", {}, input_schema=True), "input_schema must be a dict or None, not bool"),
+    (lambda at: at.turn.begin_tool("own", {}, tool_kind=DEEP), "tool_kind must be a str or None, not dict"),
+    (lambda at: at.turn.decide("question", "x", 3), "asks must be a function or None, not int"),
+    (lambda at: at.turn.decide(DEEP, "x", None), "kind must be a str, not dict"),
+    (lambda at: at.turn.tell_question(DEEP, "x"), "kind must be a str, not dict"),
+    (lambda at: at.turn.subagent("x", background="no"), "background must be a bool, not str"),
+    (lambda at: at.turn.finish(DEEP), "outcome must be a str, not dict"),
+    (lambda at: at.turn.finish("x" * 99), f"outcome is '{'x' * 80}…'; it must be one of "),
+    (lambda at: at.turn.interrupt(DEEP), "reason must be a str, not dict"),
     (lambda at: at.turn.call_tool(3, {}), "name must be a str, not int"),
     (lambda at: at.turn.call_tool("own", {}, model_call_id=3), "model_call_id must be a str or None, not int"),
     (lambda at: at.turn.begin_tool("own", {}, tool_kind="x"), "tool_kind is 'x'; it must be one of shell, "),
@@ -158,16 +183,27 @@ WRONG: list[tuple[Callable[[Place], Any], str]] = [
     (lambda at: at.turn.end_question("x", allowed="no"), "allowed must be a bool or None, not str"),
     (lambda at: at.turn.end_question(3, allowed=True), "told must be a str, not int"),
     (lambda at: at.turn.subagent(3), "goal must be a str, not int"),
-    (lambda at: at.turn.finish(3), "outcome is 3; it must be one of "),
+    (lambda at: at.turn.finish(3), "outcome must be a str, not int"),
     (lambda at: at.turn.interrupt("user_stop", 3), "invalidation_reason must be a str, not int"),
     # the session
+    (lambda at: at.session.turn("x", interrupt="no"), "interrupt must be a bool, not str"),
+    (lambda at: at.session.turn("x", source=DEEP), "source must be a str, not dict"),
+    (lambda at: at.session.interrupt(DEEP), "reason must be a str, not dict"),
+    (lambda at: at.session.drop_submission(submission(), DEEP), "outcome must be a str, not dict"),
+    (lambda at: at.session.notification(DEEP, "x"), "level must be a str, not dict"),
+    (lambda at: at.session.end(DEEP), "reason must be a str, not dict"),
     (lambda at: at.session.turn(submission(text=3)), "text.text must be a str, not int"),
     (lambda at: at.session.drop_submission("x"), "submission must be a Submission, not str"),
-    (lambda at: at.session.interrupt_all(3), "reason is 3; it must be one of "),
+    (lambda at: at.session.interrupt_all(3), "reason must be a str, not int"),
     (lambda at: at.session.reset("x", session_id=3), "session_id must be a str or None, not int"),
     (lambda at: at.session.notification("info", "x", None), "source must be a str, not NoneType"),
     (lambda at: at.session.run_command("x", 3), "arguments must be a str, not int"),
     # the host
+    (lambda at: at.host.session(on_interrupt=3), "on_interrupt must be a function or None, not int"),
+    (lambda at: at.host.session(on_interrupt=later), "on_interrupt must be a plain function, not an async one"),
+    (lambda at: at.host.session(source=DEEP), "source must be a str, not dict"),
+    (lambda at: at.host.hears("stop", closed="no"), "closed must be a bool, not str"),
+    (lambda at: at.host.hears("stop", replaces=1), "replaces must be a bool, not int"),
     (lambda at: at.host.session(meta=[1]), "meta must be a dict or None, not list"),
     (lambda at: at.host.session(meta="x"), "meta must be a dict or None, not str"),
     (lambda at: at.host.session(meta={"a": ANY}), "meta cannot be sent: Encoding objects of type object"),
@@ -191,7 +227,7 @@ WRONG: list[tuple[Callable[[Place], Any], str]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize("face", [InTrio(), InThreads()], ids=lambda face: face.name)
+@pytest.mark.parametrize("face", [InTrio(), InThreads(), InAsyncio()], ids=lambda face: face.name)
 @pytest.mark.parametrize(("wrong", "why"), WRONG, ids=[why for _, why in WRONG])
 def test_nothing_is_sent_of_it(
     face: Face, wrong: Callable[[Place], Any], why: str, caplog: pytest.LogCaptureFixture
@@ -217,7 +253,7 @@ def test_nothing_is_sent_of_it(
     assert caplog.records == []
 
 
-@pytest.mark.parametrize("face", [InTrio(), InThreads()], ids=lambda face: face.name)
+@pytest.mark.parametrize("face", [InTrio(), InThreads(), InAsyncio()], ids=lambda face: face.name)
 def test_a_call_whose_end_is_wrong_is_still_open(face: Face) -> None:
     ear = FakePlugin("ear", hears=EVERYTHING)
 
@@ -230,6 +266,8 @@ def test_a_call_whose_end_is_wrong_is_still_open(face: Face) -> None:
             begun = await face.got(turn.begin_tool("own", {}))
             with pytest.raises(TypeError, match=r"^error must be an exception or None, not str"):
                 await face.got(begun.end(error="it broke"))
+            with pytest.raises(TypeError, match=r"^cancelled must be a bool, not str"):
+                await face.got(begun.end("done", cancelled="no"))
             assert begun.outcome is None
             ended: ToolOutcome = await face.got(begun.end("done"))
             assert ended.status == "ok"
@@ -238,9 +276,40 @@ def test_a_call_whose_end_is_wrong_is_still_open(face: Face) -> None:
     assert ear.names()[2:4] == ["pre_tool_call", "post_tool_call"]
 
 
+CALLED = [
+    "approver",
+    "asker",
+    "can_ask",
+    "on_submit",
+    "on_notify",
+    "on_progress",
+    "on_log",
+    "on_problem",
+    "on_offers",
+]
+
+
+@pytest.mark.parametrize("face", [InTrio(), InThreads(), InAsyncio()], ids=lambda face: face.name)
 @pytest.mark.parametrize(
     ("given", "why"),
     [
+        *(({name: 3}, f"{name} must be a function or None, not int") for name in CALLED),
+        *(({name: later}, f"{name} must be a plain function, not an async") for name in CALLED[2:]),
+        ({"approver_queues": "no"}, "approver_queues must be a bool, not str"),
+        ({"plugin_messages": DEEP}, "plugin_messages must be a str, not dict"),
+        ({"providers": 3}, "providers must be a dict or None, not int"),
+        ({"providers": ["x"]}, "providers must be a dict or None, not list"),
+        ({"providers": {3: None}}, "a name in providers must be a str, not int"),
+        ({"providers": {"x": 3}}, r"providers\['x'\] must be a str or None, not int"),
+        ({"trace": 3}, r"trace must be an object with record\(\) and hide\(\) or None, not int"),
+        ({"trace": Path()}, r"trace must be an object with record\(\) and hide\(\) or None, not"),
+        (
+            {"spans": 3},
+            r"spans must be an object with hook\(\) and told\(\) and span_of\(\) or None",
+        ),
+        ({"data_home": 3}, "data_home must be a path or None, not int"),
+        ({"data_home": b"x"}, "data_home must be a path or None, not bytes"),
+        ({"log_dir": 3}, "log_dir must be a path or None, not int"),
         ({"name": 3}, "name must be a str, not int"),
         ({"plugins": "plugin.py"}, "plugins must be a list of paths or PluginSpec, not str"),
         ({"plugins": [3]}, r"plugins\[0\] must be a path or a PluginSpec, not int"),
@@ -250,9 +319,60 @@ def test_a_call_whose_end_is_wrong_is_still_open(face: Face) -> None:
         ({"timeout_cap_s": "1"}, "timeout_cap_s must be a number or None, not str"),
     ],
 )
-def test_a_host_is_not_made_of_it(given: dict[str, Any], why: str) -> None:
+def test_a_host_is_not_made_of_it(face: Face, given: dict[str, Any], why: str) -> None:
     with pytest.raises((TypeError, ValueError), match=f"^{why}"):
-        PluginHost(**given)
+        face.host(**given)
+
+
+@pytest.mark.parametrize("name", ["approver", "asker"])
+def test_each_face_says_which_kind_of_function_asks_its_person(name: str) -> None:
+    def now(_: object) -> bool:
+        return True
+
+    def decorated(request: object) -> Any:
+        return later(request)
+
+    threads: Face = InThreads()
+    only_returns: Callable[[], Any] = lambda: later(name)  # noqa: E731 - no `def`
+    awaiting: list[Face] = [InTrio(), InAsyncio()]
+    for face in awaiting:
+        with pytest.raises(TypeError, match=f"^{name} must be an async function, not a plain one"):
+            face.host(**{name: now})
+        with pytest.raises(TypeError, match=f"^{name} must be an async function, not a plain one"):
+            face.host(**{name: partial(now)})
+        # what only returns a coroutine can be awaited too
+        for right in [later, partial(later), wraps(later)(decorated), only_returns, Person()]:
+            face.host(**{name: right})
+    with pytest.raises(TypeError, match=f"^{name} must be a plain function, not an async one"):
+        threads.host(**{name: later})
+    with pytest.raises(TypeError, match=f"^{name} must be a plain function, not an async one"):
+        threads.host(**{name: Person()})
+    threads.host(**{name: now})
+
+
+@pytest.mark.parametrize("face", [InTrio(), InThreads(), InAsyncio()], ids=lambda face: face.name)
+def test_a_text_is_a_path(face: Face, tmp_path: Path, shop: Workshop) -> None:
+    says = 'os.write(2, b"no\\n")\nreturn {"decision": "deny"}'
+    guard = shop.program("guard", hears=["pre_tool_call"], on=says)
+    homes = {"data_home": str(tmp_path / "data"), "log_dir": str(tmp_path / "logs")}
+
+    async def story() -> None:
+        async with (
+            face.block(face.host([guard.path], **homes)) as host,
+            face.block(host.session()) as session,
+            face.block(session.turn("x")) as turn,
+        ):
+            outcome = await face.got(turn.call_tool("own", {}, run=face.own(str)))
+            assert outcome.status == "denied"
+
+    face.run(story)
+    assert (tmp_path / "data" / "guard").is_dir()
+    assert (tmp_path / "logs" / "guard.log").is_file()
+
+
+class Person:
+    async def __call__(self, _: object) -> bool:
+        return True
 
 
 class Text(str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -17,10 +16,13 @@ from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.session.arguments.plain import (
+    check_flags,
     check_number,
     check_text,
     check_texts,
     check_word,
+    path_of,
+    texts_by_name,
     texts_of,
 )
 from sliphook.session.host import Approver, Asker, CanAsk, People
@@ -33,6 +35,7 @@ from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MIN_TIMEOUT_S
 
 from .admission import is_heard, offers_on_record, place_among
+from .agent_code import check_agent_code
 from .crew import Crew, specs_of
 from .outside import OutsideSessions
 from .state import HostState
@@ -44,6 +47,7 @@ class PluginHost(OutsideSessions):
 
     Entering starts all of them side by side and waits until each is ready or has failed. One that
     fails is reported (`on_problem`, `plugins`) and left out: no fault of a plugin is raised here.
+    An argument of a wrong type is a TypeError that names it, at once.
 
     Args:
         plugins: executables, or specs of installed ones, in the order of installation.
@@ -53,12 +57,12 @@ class PluginHost(OutsideSessions):
             the agent takes none.
         plugin_messages: what such a message does while a turn of its session is open: `queue`
             waits, `interrupt` interrupts the turn, `refuse` is refused.
-        approver: asks a person if a plugin answers `ask`; without it a plugin that may `approve` is
-            asked, or `ask` is deny.
+        approver: an async function that asks a person if a plugin answers `ask`; without it a
+            plugin that may `approve` is asked, or `ask` is deny.
         approver_queues: the approver is called for several tool calls of a session at once, as it
             puts them to its person one behind the other itself.
-        asker: asks a person for a plugin (`host/ask`); None if no one can be asked. A HostError
-            leaves the question to plugins that may `approve`.
+        asker: an async function that asks a person for a plugin (`host/ask`); None if no one can
+            be asked. A HostError leaves the question to plugins that may `approve`.
         can_ask: whether the asker has someone to ask about a request, as not every session may have
             a person; None: always. Where it has not, plugins that may `approve` are asked alone.
             Called in the host's thread; it must not wait.
@@ -79,8 +83,7 @@ class PluginHost(OutsideSessions):
         spans: makes spans of sessions, turns, model calls, hooks and tool calls (see
             `sliphook.otel`), or None.
         data_home: where the plugins' own folders are; by default `$XDG_DATA_HOME/sliphook/data`.
-        log_dir: the folder of the log files, one for each plugin; by default
-            `$XDG_STATE_HOME/sliphook/logs`.
+        log_dir: where each plugin's log file is; by default `$XDG_STATE_HOME/sliphook/logs`.
         open_wait_s: how long entering waits at most; by default a second more than a plugin may
             take. Afterwards a hook or a tool of a plugin that still starts waits for it, if its
             manifest is recorded; else nothing is known of it yet.
@@ -108,28 +111,31 @@ class PluginHost(OutsideSessions):
         timeout_cap_s: float | None = None,
         trace: TraceSink | None = None,
         spans: Spans | None = None,
-        data_home: Path | None = None,
-        log_dir: Path | None = None,
+        data_home: str | os.PathLike[str] | None = None,
+        log_dir: str | os.PathLike[str] | None = None,
         open_wait_s: float = INITIALIZE_TIMEOUT_S + 1,
     ) -> None:
         check_text("name", name)
         check_word("plugin_messages", plugin_messages, PluginMessages)
         check_number("open_wait_s", open_wait_s)
         check_number("timeout_cap_s", timeout_cap_s, low=MIN_TIMEOUT_S, none=True)
+        callbacks = Callbacks(on_notify, on_progress, on_log, on_problem, on_offers)
+        people = People(approver, approver_queues, asker, can_ask)
+        check_agent_code(people, callbacks, on_submit, trace, spans)
         self._state = HostState(
             name=name,
-            callbacks=Callbacks(on_notify, on_progress, on_log, on_problem, on_offers),
-            people=People(approver, approver_queues, asker, can_ask),
+            callbacks=callbacks,
+            people=people,
             on_submit=on_submit,
             plugin_messages=plugin_messages,
-            providers=providers or {},
+            providers=texts_by_name("providers", providers),
             reserved_tools=texts_of("reserved_tools", reserved_tools),
             reserved_commands=texts_of("reserved_commands", reserved_commands),
             timeout_cap_s=timeout_cap_s,
             trace=trace,
             spans=spans,
-            data_home=data_home,
-            log_dir=log_dir,
+            data_home=path_of("data_home", data_home),
+            log_dir=path_of("log_dir", log_dir),
         )
         self._crew = Crew(self._state, specs_of(plugins), open_wait_s)
         self._token: trio.lowlevel.TrioToken | None = None
@@ -323,6 +329,7 @@ class PluginHost(OutsideSessions):
         """
         check_text("name", name)
         check_texts(none=True, include=include, **known)
+        check_flags(closed=closed, replaces=replaces)
         return is_heard(name, self._state.subscribers(name), include, closed, replaces, known)
 
     def interrupt_from_thread(

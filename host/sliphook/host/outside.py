@@ -12,7 +12,13 @@ from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Outcome, Part
 from sliphook.errors import HostError
 from sliphook.quoting import quote
-from sliphook.session.arguments.plain import check_number, check_text, check_texts, type_of
+from sliphook.session.arguments.plain import (
+    check_number,
+    check_text,
+    check_texts,
+    shown,
+    type_of,
+)
 from sliphook.session.arguments.structs import check_struct
 from sliphook.session.plugin_calls import ToolAnswer, why_failed
 from sliphook.transport.call import Call
@@ -64,7 +70,7 @@ class OutsideSessions:
         check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
         check_text("name", name)
         if name not in CATALOGUE:
-            raise ValueError(f"{name!r} is no hook or event; there are {', '.join(CATALOGUE)}")
+            raise ValueError(f"{shown(name)} is no hook or event; there are {', '.join(CATALOGUE)}")
         state = self._state
         entry = CATALOGUE[name]
         check_struct("payload", payload, entry.payload)

@@ -9,6 +9,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import trio
 
+from sliphook.session.arguments.functions import check_function, check_plain
+
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -101,6 +103,16 @@ async def have_caller_do(function: Callable[..., Any], *args: Any) -> Any:
     return await _under_way.get().caller.have_done(function, args)
 
 
+def for_caller(what: str, function: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """The same function of the agent's, called by the caller of the call under way; or None.
+
+    Raises:
+        TypeError: it is neither; `what` names it.
+    """
+    check_function(what, function)
+    return partial(have_caller_do, function) if function is not None else None
+
+
 def caller_shows(
     method: Callable[Concatenate[T, P], Awaitable[R]],
 ) -> Callable[Concatenate[T, P], Awaitable[R]]:
@@ -109,6 +121,7 @@ def caller_shows(
     @wraps(method)
     async def call(turn: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
         given = cast("dict[str, Any]", kwargs)
+        check_plain("on_text", given.get("on_text"))
         if given.get("on_text") is not None:
             # the pieces come in another task, which does not know the caller
             caller = _under_way.get().caller

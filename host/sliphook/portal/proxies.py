@@ -6,14 +6,15 @@ once here; signature and docstring are those of the trio method.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial, wraps
-from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cast
 
 from sliphook.dispatch.hook_recorder import Spans
 from sliphook.forks import call_ending_forks
 from sliphook.host.submissions import PluginMessages
+from sliphook.session.arguments.functions import check_plain
 from sliphook.session.host import CanAsk
 from sliphook.session.reports import Progress
 from sliphook.session.submission import Submission
@@ -48,17 +49,22 @@ class HostSettings(TypedDict, total=False):
     timeout_cap_s: float | None
     trace: TraceSink | None
     spans: Spans | None
-    data_home: Path | None
-    log_dir: Path | None
+    data_home: str | os.PathLike[str] | None
+    log_dir: str | os.PathLike[str] | None
     open_wait_s: float
 
 
 def delivered(
     settings: HostSettings, deliver: Callable[[Callable[[], None]], None]
 ) -> HostSettings:
-    """The same settings, with callbacks that hand each call to `deliver`."""
+    """The same settings, with callbacks that hand each call to `deliver`.
+
+    Raises:
+        TypeError: one is no plain function, which would be noticed at its first call only.
+    """
     changed = cast("dict[str, Any]", settings.copy())
     for name in ("on_notify", "on_progress", "on_log", "on_problem", "on_offers", "on_submit"):
+        check_plain(name, changed.get(name))
         if changed.get(name) is not None:
             changed[name] = partial(hand_over, deliver, changed[name])
     return cast("HostSettings", changed)

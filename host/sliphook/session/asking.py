@@ -22,6 +22,7 @@ from sliphook.wire.json_value import copied, plain
 from sliphook_sdk.protocol import QuestionKind
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 
+from .arguments.functions import check_function
 from .arguments.plain import check_flag, check_text, check_word
 from .hooks import Hooks
 from .host import ApprovalRequest
@@ -291,10 +292,10 @@ class TurnQuestions(LlmCalls):
         """
         check_word("kind", kind, InputKind)
         check_text("prompt", prompt)
+        check_function("asks", asks)
         person = yes_or_no(partial(asks, prompt)) if asks is not None else None
-        settled = await put_question(
-            self.hooks, self, OpenQuestion(new_id(), kind, prompt, YES_OR_NO), person
-        )
+        question = OpenQuestion(new_id(), kind, prompt, YES_OR_NO)
+        settled = await put_question(self.hooks, self, question, person)
         await self.raise_if_ended()
         return Verdict.of(settled)
 

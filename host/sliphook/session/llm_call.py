@@ -16,6 +16,7 @@ from sliphook.dispatch.outcome import Outcome
 from sliphook.dispatch.streamed import StreamedText
 from sliphook_sdk.protocol import LlmFailure, Message, ModelRoute, ModelTool, Usage
 
+from .arguments.functions import check_plain
 from .arguments.plain import check_flag, check_number, check_texts
 from .arguments.structs import CheckedLists, check_struct
 from .hooks import Hooks
@@ -78,6 +79,7 @@ class LlmCalls(TurnState):
         check_struct("route", route, ModelRoute, none=True)
         check_struct("failure", failure, LlmFailure, none=True)
         check_number("attempt", attempt, low=1, whole=True)
+        check_plain("on_text", on_text)
         for _ in self._lists.check_in_steps("tools", tools, ModelTool):
             await trio.lowlevel.checkpoint()
         for _ in self._lists.check_in_steps("messages", messages, Message):

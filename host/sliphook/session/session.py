@@ -17,7 +17,15 @@ from sliphook.dispatch.outcome import Context
 from sliphook.errors import opened_twice
 from sliphook_sdk.protocol import AlertLevel
 
-from .arguments.plain import check_object, check_text, check_texts, check_word
+from .arguments.functions import check_plain
+from .arguments.plain import (
+    check_flag,
+    check_object,
+    check_text,
+    check_texts,
+    check_word,
+    shown,
+)
 from .arguments.structs import check_struct
 from .hooks import Hooks
 from .host import SessionHost
@@ -74,6 +82,7 @@ class Session(SessionState):
         )
         # here, so that the mistake is not raised inside a turn
         check_object("meta", meta)
+        check_plain("on_interrupt", on_interrupt)
         super().__init__(
             session_key=session_key,
             platform=platform,
@@ -148,9 +157,10 @@ class Session(SessionState):
         Raises:
             TurnOpen: on entering, if a turn is open and `interrupt` is not set.
             HostError: on entering, if the session has ended, or the plugin's message was dropped.
-            ValueError: there is no such source.
+            TypeError, ValueError: an argument has a wrong type; there is no such source.
         """
         check_word("source", source, TurnSource)
+        check_flag("interrupt", interrupt)
         if isinstance(text, Submission):
             check_struct("text", text, Submission)
             return Turn(
@@ -237,7 +247,7 @@ class Session(SessionState):
         check_text("cause", cause)
         check_text("session_id", session_id, none=True)
         if session_id in self._sessions:
-            raise ValueError(f"session_id is {session_id!r}, which an open session has")
+            raise ValueError(f"session_id is {shown(session_id)}, which an open session has")
         if self.ended:
             return
         self.interrupt_all("reset", cause)

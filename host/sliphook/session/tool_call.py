@@ -19,7 +19,7 @@ from sliphook.wire.json_value import NotPlainJson, plain_with_text
 from sliphook_sdk.protocol import ToolKind, ToolResult
 from sliphook_sdk.protocol.payloads import PreToolCall
 
-from .arguments.plain import check_error
+from .arguments.plain import check_error, check_flag
 from .asking import approve
 from .hooks import Hooks
 from .open_tool import OpenTool, ToolStatus
@@ -169,6 +169,7 @@ class BegunTool:
             cancelled: the agent has stopped the tool, so there is no result.
         """
         check_error("error", error)
+        check_flag("cancelled", cancelled)
         self._tool.end()
         if cancelled:
             return await self._settle("cancelled", failed("cancelled"))
@@ -308,9 +309,8 @@ async def call_tool(
     ask: bool,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    own = run is not None
     what = name, arguments, model_call_id, kind, origin
-    call = BegunTool(hooks, turn, *what, own=own, ask=ask)
+    call = BegunTool(hooks, turn, *what, own=run is not None, ask=ask)
     await call.begin(input_schema)
     if call.outcome is None:
         await (call.run() if run is None else call.run_own(run))

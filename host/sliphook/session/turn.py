@@ -12,7 +12,8 @@ from sliphook.errors import HostError, TurnOpen, opened_twice
 from sliphook_sdk.protocol import ToolKind
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
-from .arguments.plain import check_origin, check_text, check_word
+from .arguments.functions import check_function
+from .arguments.plain import check_flag, check_origin, check_schema, check_text, check_word
 from .asking import TurnQuestions
 from .hooks import Hooks
 from .interrupt import InterruptReason, close_turn, exit_kind, interrupt_turns
@@ -186,7 +187,8 @@ class Turn(TurnQuestions):
             are results too, never exceptions.
 
         Raises:
-            ValueError: there is no such kind; a plugin could be called as the origin is.
+            TypeError, ValueError: an argument but `arguments` has a wrong type; there is no such
+                kind; a plugin could be called as the origin is.
             trio.Cancelled: the turn was interrupted, before or while this waited. A task outside
                 the turn's block, which nothing may cancel, gets the status `cancelled`.
         """
@@ -194,6 +196,9 @@ class Turn(TurnQuestions):
         check_text("model_call_id", model_call_id, none=True)
         check_word("tool_kind", tool_kind, ToolKind, none=True)
         check_origin(origin)
+        check_function("run", run)
+        check_schema("input_schema", input_schema)
+        check_flag("ask", ask)
         what = name, arguments, model_call_id, tool_kind, origin
         return await call_tool(self.hooks, self, *what, run, input_schema, ask)
 
@@ -223,12 +228,14 @@ class Turn(TurnQuestions):
             origin: as `call_tool`.
 
         Raises:
-            ValueError, trio.Cancelled: as `call_tool`.
+            TypeError, ValueError, trio.Cancelled: as `call_tool`.
         """
         check_text("name", name)
         check_text("model_call_id", model_call_id, none=True)
         check_word("tool_kind", tool_kind, ToolKind, none=True)
         check_origin(origin)
+        check_flag("own", own)
+        check_schema("input_schema", input_schema)
         what = name, arguments, model_call_id, tool_kind, origin
         call = BegunTool(self.hooks, self, *what, own=own)
         await call.begin(input_schema)
@@ -267,8 +274,10 @@ class Turn(TurnQuestions):
 
         Raises:
             HostError: on entering, if this turn has ended and the caller runs outside its block.
+            TypeError: an argument has a wrong type.
         """
         check_text("goal", goal)
+        check_flag("background", background)
         return ChildTurn(self, goal, background=background)
 
 

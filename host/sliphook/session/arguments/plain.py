@@ -7,8 +7,9 @@ plugin: each would log an error, and the event would be lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, Final, TypeVar, get_args
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast, get_args
 
 from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol.limits import MAX_HOST_DIGITS
@@ -17,13 +18,18 @@ __all__ = [
     "MAX_INT",
     "check_error",
     "check_flag",
+    "check_flags",
     "check_number",
     "check_object",
     "check_origin",
+    "check_schema",
     "check_text",
     "check_texts",
     "check_word",
+    "path_of",
     "row_of",
+    "shown",
+    "texts_by_name",
     "texts_of",
     "type_of",
 ]
@@ -32,6 +38,7 @@ T = TypeVar("T")
 
 MAX_INT: Final = 10**MAX_HOST_DIGITS - 1
 """The largest integer in a message to a plugin."""
+_SHOWN_CHARS: Final = 80
 
 
 def check_word(what: str, given: object, words: Any, *, none: bool = False) -> None:
@@ -44,13 +51,13 @@ def check_word(what: str, given: object, words: Any, *, none: bool = False) -> N
         none: None is allowed too.
 
     Raises:
+        TypeError: it is no text.
         ValueError: it is none of them; the message names all.
     """
+    check_text(what, given, none=none)
     known = get_args(words)
-    if none and given is None:
-        return
-    if not isinstance(given, str) or given not in known:
-        raise ValueError(f"{what} is {given!r}; it must be one of {', '.join(known)}")
+    if isinstance(given, str) and given not in known:
+        raise ValueError(f"{what} is {shown(given)}; it must be one of {', '.join(known)}")
 
 
 def check_text(what: str, given: object, *, none: bool = False) -> None:
@@ -73,7 +80,9 @@ def check_origin(given: object) -> None:
     """
     check_text("origin", given)
     if given != "agent" and ":" not in str(given):
-        raise ValueError(f"origin is {given!r}; it must be agent, or a text such as mcp:github")
+        raise ValueError(
+            f"origin is {shown(str(given))}; it must be agent, or a text such as mcp:github"
+        )
 
 
 def check_texts(*, none: bool = False, **given: object) -> None:
@@ -114,6 +123,12 @@ def check_flag(what: str, given: object, *, none: bool = False) -> None:
         raise TypeError(f"{what} must be a bool{' or None' if none else ''}, not {type_of(given)}")
 
 
+def check_flags(**given: object) -> None:
+    """The same for several."""
+    for what, one in given.items():
+        check_flag(what, one)
+
+
 def check_error(what: str, given: object) -> None:
     """Check that it is an exception, or None.
 
@@ -124,14 +139,23 @@ def check_error(what: str, given: object) -> None:
         raise TypeError(f"{what} must be an exception or None, not {type_of(given)}")
 
 
+def check_schema(what: str, given: object) -> None:
+    """Check that it is a dict, or None; what is in it is read when arguments are checked by it.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(given, (dict, type(None))):
+        raise TypeError(f"{what} must be a dict or None, not {type_of(given)}")
+
+
 def check_object(what: str, given: object) -> None:
     """Check that it is a dict that can be sent to plugins, or None.
 
     Raises:
         TypeError: it is neither, JSON cannot hold it, or no message may have so much in it.
     """
-    if not isinstance(given, (dict, type(None))):
-        raise TypeError(f"{what} must be a dict or None, not {type_of(given)}")
+    check_schema(what, given)
     try:
         encode_value(given)
     except TypeError as error:
@@ -159,6 +183,42 @@ def row_of(what: str, given: Iterable[T], of: str) -> list[T]:
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise TypeError(f"{what} must be a list of {of}, not {type_of(given)}")
     return list(given)
+
+
+def texts_by_name(what: str, given: object) -> dict[str, str | None]:
+    """The texts of a dict, each a str or None, or of None, which is an empty one.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a dict or None, not {type_of(given)}")
+    texts = dict(cast("Mapping[str, str | None]", given))
+    for name, one in texts.items():
+        check_text(f"a name in {what}", name)
+        check_text(f"{what}[{shown(name)}]", one, none=True)
+    return texts
+
+
+def path_of(what: str, given: object) -> Path | None:
+    """The path that a text or a PathLike names, or None.
+
+    Raises:
+        TypeError: it is neither; bytes are none.
+    """
+    if given is None:
+        return None
+    try:
+        return Path(cast(str, given))
+    except TypeError:
+        raise TypeError(f"{what} must be a path or None, not {type_of(given)}") from None
+
+
+def shown(text: str) -> str:
+    """A text in quotes for an error, cut if it is long."""
+    return repr(text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…")
 
 
 def type_of(given: object) -> str:

@@ -19,7 +19,7 @@ from msgspec import inspect
 from sliphook.wire import envelope
 from sliphook_sdk.protocol.limits import MAX_HOST_DIGITS
 
-from .plain import MAX_INT, type_of
+from .plain import MAX_INT, shown, type_of
 
 __all__ = ["CheckedLists", "check_struct"]
 
@@ -170,7 +170,7 @@ def _look_into(value: Any, found: inspect.Type | Allowed) -> int:
     elif isinstance(found, inspect.LiteralType):
         if value not in found.values:
             words = ", ".join(map(str, found.values))
-            raise _Unfit("", f"is {value!r}; it must be one of {words}", ValueError)
+            raise _Unfit("", f"is {shown(value)}; it must be one of {words}", ValueError)
     elif isinstance(found, inspect.IntType):
         if abs(value) > MAX_INT:
             raise _Unfit("", f"has more than {MAX_HOST_DIGITS} digits", ValueError)
