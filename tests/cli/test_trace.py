@@ -272,6 +272,24 @@ def test_follow_ends_on_ctrl_c(trace: Path) -> None:
         assert (process.returncode, err) == (0, b"")
 
 
+def test_a_summary_shows_the_most_used_and_counts_the_rest(run: Run, tmp_path: Path) -> None:
+    """1.7 ms for each name, before, and a trace may have any number of them."""
+    many = [asked(at, at / 10, "stop", plugin=f"p{at}") for at in range(1, 1_203)]
+    tools = [
+        asked(2_000 + at, 200.0 + at, method="tool/call", plugin="p1201", name=f"t{at}")
+        for at in range(60)
+    ]
+    trace = write_trace(tmp_path / "many.jsonl", *many, *tools)
+    lines = run(trace, "--summary").out.splitlines()
+    shown = [line for line in lines if line.startswith("p")]
+    assert (len(shown), shown[0], shown[-1]) == (50, "p1", "p1201")
+    assert [line for line in lines if "other" in line] == [
+        "  and 11 other things used less; --json has all",
+        "and 1,152 other plugins used less; --json has all",
+    ]
+    assert len(json.loads(run(trace, "--summary", "--json").out)["plugins"]) == 1_202
+
+
 @pytest.mark.parametrize("view", [("--timeline", "o.svg"), ("--perfetto", "o.json")])
 def test_a_picture_of_very_many_records_is_refused(
     view: tuple[str, str], run: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

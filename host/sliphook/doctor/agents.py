@@ -21,7 +21,7 @@ from .finding import Finding, Scene
 _IGNORED: Final = re.compile(r"(?m)#.*$|^\s*\n")
 _PLUGINS: Final = re.compile(r"(?m)^plugins:[ \t]*\n((?:[ \t-].*\n?)*)")
 """The section of Hermes's config.yaml, without remarks and empty lines."""
-_ENABLED: Final = re.compile(r"(?m)^[ \t]+enabled:[ \t]*(\[[^\]]*\]|(?:\n[ \t]*-.*)*)")
+_ENABLED: Final = re.compile(r"(?m)^[ \t]+enabled:[ \t]*(\[[^][]*\]|(?:\n[ \t]*-.*)*)")
 """Its list, in one line or in several."""
 
 

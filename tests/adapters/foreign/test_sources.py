@@ -208,6 +208,36 @@ def test_a_bomb_of_aliases_is_refused(tmp_path: Path) -> None:
         read_source(str(path))
 
 
+def test_the_files_of_a_folder_have_their_limits_together(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "hooks"
+    one = {"hooks": {"Stop": [command("x")]}, "more": "a" * 600_000}
+    written(folder / "a.json", one)
+    assert len(read_source(str(folder)).handlers) == 1
+    written(folder / "b.json", one)
+    with pytest.raises(SourceError, match=r"b\.json and the files before it have more than 1 MiB"):
+        read_source(str(folder))
+    for name in ("a.json", "b.json"):
+        written(folder / name, {"hooks": {}, "more": [0] * 30_000})
+    with pytest.raises(SourceError, match=r"the files before it have more than 50,000 values"):
+        read_source(str(folder))
+
+
+def test_a_hook_of_two_files_counts_once_and_twice_in_one_file_twice(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "hooks"
+    for name in ("a.json", "b.json"):
+        written(
+            folder / name, {"hooks": {"Stop": [command("x", timeout=5), command("x", timeout=5)]}}
+        )
+    assert [one.command for one in read_source(str(folder)).handlers] == ["x", "x"]
+
+
+def test_a_command_that_is_too_long_is_refused_and_the_others_run(tmp_path: Path) -> None:
+    hooks = [command("1" * 32_769), command("1" * 32_768)]
+    source = read_source(str(settings_json(tmp_path, {"Stop": hooks})))
+    assert [len(one.command) for one in source.handlers] == [32_768]
+    assert [one.why for one in source.refused] == ["its command has more than 32,768 characters."]
+
+
 def test_what_others_could_change_is_refused(tmp_path: Path) -> None:
     path = settings_json(tmp_path, {"Stop": [command("x")]})
     path.chmod(0o666)

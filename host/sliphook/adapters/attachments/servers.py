@@ -30,7 +30,6 @@ from .configs import MARK
 
 _VARIABLES: Final = ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """Where the session's daemon is, and what is installed."""
-_REMARKS: Final = re.compile(r"(?m)(?:^[ \t]*(?:#.*)?\r?\n)+\Z")
 
 
 def server_file(dialect: Dialect, *, project: Path | None = None) -> Path:
@@ -212,10 +211,20 @@ def _without_table(dialect: Dialect, path: Path, text: str) -> str:
     new = text
     if found is not None:
         # what stands behind the last key may be a remark on the next table
-        behind = _REMARKS.search(found[1])
-        new = text[: found.start()] + (behind[0] if behind else "") + text[found.end() :]
+        new = text[: found.start()] + _remarks_at_the_end(found[1]) + text[found.end() :]
     _check(path, new, text, name, document[name][SERVER])
     return new
+
+
+def _remarks_at_the_end(text: str) -> str:
+    """The last lines, as many as are empty or remarks; each has its end."""
+    at = len(text)
+    while text.endswith("\n", 0, at):
+        begin = text.rfind("\n", 0, at - 1) + 1
+        if text[begin:at].strip(" \t\r\n")[:1] not in ("", "#"):
+            break
+        at = begin
+    return text[at:]
 
 
 def _check(path: Path, without: str, with_it: str, name: str, entry: dict[str, Any]) -> None:

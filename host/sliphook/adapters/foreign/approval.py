@@ -19,7 +19,8 @@ from .sources import Source
 MAX_WORDS: Final = 200
 """Words of one command that are looked at."""
 _SEPARATORS: Final = re.compile(r"[\s\"'`;|&<>()=]+")
-_WRITTEN: Final = re.compile(r"\d*&?>{1,2}\|?\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
+# digits are entered at their beginning alone: else the time were quadratic
+_WRITTEN: Final = re.compile(r"(?<!\d)\d*&?>{1,2}\|?\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 """What a shell writes to, which is no script."""
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _OF_THE_SYSTEM: Final = ("/bin/", "/sbin/", "/usr/", "/lib/", "/dev/", "/proc/", "/etc/", "/opt/")

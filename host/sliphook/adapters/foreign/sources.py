@@ -12,7 +12,12 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from sliphook.adapters.dialects.hosted.handler import Definitions, Handler, RefusedHook
+from sliphook.adapters.dialects.hosted.handler import (
+    Definitions,
+    Handler,
+    RefusedHook,
+    canonical,
+)
 from sliphook.adapters.dialects.hosted.hosted import Hosted
 from sliphook.adapters.dialects.hosted.known import SYSTEMS
 from sliphook.adapters.dialects.hosted.matchers import BadMatcher, matcher
@@ -22,10 +27,13 @@ from sliphook.errors import SliphookError
 from sliphook.files.ownership import why_unsafe
 from sliphook.quoting import quote
 
-MAX_BYTES: Final = 1024 * 1024
 MAX_FILES: Final = 64
+MAX_BYTES: Final = 1024 * 1024
+"""Of all files together."""
 MAX_VALUES: Final = 50_000
-"""Values of one file; aliases of YAML count as often as they stand there."""
+"""Values of all files together; aliases of YAML count as often as they stand there."""
+MAX_COMMAND_CHARS: Final = 32 * 1024
+"""Of one command with its arguments. `shlex` takes time by the square of a word."""
 
 _PLUGIN_FILE: Final = "hooks/hooks.json"
 _FOLDERS: Final = {
@@ -119,15 +127,19 @@ def read_source(given: str, system: str | None = None) -> Source:
     except RuntimeError as error:  # no such user
         raise SourceError(f"{quote(given, 200)}: {error}") from None
     files, root, is_plugin = _files(path)
-    decoded = [(file, _decoded(file)) for file in files]
+    room = _Room()
+    decoded = [(file, _decoded(file, room)) for file in files]
     if system is None:
         system = _recognised(path, is_plugin, decoded[0][1])
     hosted = SYSTEMS[system]
     handlers: list[Handler] = []
+    known: set[str] = set()
     refused: list[RefusedHook] = []
     for file, config in decoded:
         found = _defined(hosted, file, config)
-        handlers += [one for one in found.handlers if one not in handlers]
+        keys = [canonical(one) for one in found.handlers]
+        handlers += [one for one, key in zip(found.handlers, keys, strict=True) if key not in known]
+        known.update(keys)
         refused += found.refused
     good = [one for one in handlers if _why_bad(hosted, one, refused) is None]
     return Source(
@@ -171,18 +183,28 @@ def _base(path: Path, root: Path) -> Path:
     return root
 
 
-def _decoded(file: Path) -> Mapping[str, Any]:
+class _Room:
+    """What the files that are still to be read may have."""
+
+    def __init__(self) -> None:
+        self.bytes = MAX_BYTES
+        self.values = MAX_VALUES
+
+
+def _decoded(file: Path, room: _Room) -> Mapping[str, Any]:
     why = why_unsafe(file)
     if why is not None:
         raise SourceError(why)
     shown = quote(str(file), 200)
+    has = f"{shown} has" if room.bytes == MAX_BYTES else f"{shown} and the files before it have"
     try:
         with open(file, "rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
+            data = opened.read(room.bytes + 1)
     except OSError as error:
         raise SourceError(f"{shown} cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
-        raise SourceError(f"{shown} has more than 1 MiB")
+    room.bytes -= len(data)
+    if room.bytes < 0:
+        raise SourceError(f"{has} more than 1 MiB")
     try:
         text = data.decode()
         decoded = _decode(file.suffix, text)
@@ -192,8 +214,8 @@ def _decoded(file: Path) -> Mapping[str, Any]:
     if not isinstance(decoded, dict):
         raise SourceError(f"{shown} is no table of settings")
     config = cast(Mapping[str, Any], decoded)
-    if not _is_small(config):
-        raise SourceError(f"{shown} has more than {MAX_VALUES:,} values")
+    if not _fits(config, room):
+        raise SourceError(f"{has} more than {MAX_VALUES:,} values")
     return config
 
 
@@ -214,18 +236,17 @@ def _decode(ending: str, text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _is_small(decoded: object) -> bool:
-    left = MAX_VALUES
+def _fits(decoded: object, room: _Room) -> bool:
     waiting: list[Any] = [decoded]
     while waiting:
         value = waiting.pop()
-        left -= 1
+        room.values -= 1
         inner: list[Any] = []
         if isinstance(value, dict):
             inner = list(cast(Mapping[str, Any], value).values())
         elif isinstance(value, list):
             inner = list(cast(Sequence[Any], value))
-        if left < len(inner):
+        if room.values < len(waiting) + len(inner):
             return False
         waiting += inner
     return True
@@ -265,11 +286,15 @@ def _defined(hosted: Hosted, file: Path, config: Mapping[str, Any]) -> Definitio
 
 
 def _why_bad(hosted: Hosted, handler: Handler, refused: list[RefusedHook]) -> str | None:
-    """Why its matcher cannot be used; it is among the refused then."""
-    try:
-        matcher(hosted.rule, handler.matcher)
-    except BadMatcher as error:
-        why = f"its matcher {quote(handler.matcher or '', 80)} cannot be used: {error}."
+    """Why it cannot be used for its matcher or its length; it is among the refused then."""
+    why: str | None = None
+    if sum(map(len, (handler.command, *(handler.args or ())))) > MAX_COMMAND_CHARS:
+        why = f"its command has more than {MAX_COMMAND_CHARS:,} characters."
+    else:
+        try:
+            matcher(hosted.rule, handler.matcher)
+        except BadMatcher as error:
+            why = f"its matcher {quote(handler.matcher or '', 80)} cannot be used: {error}."
+    if why is not None:
         refused.append(RefusedHook(event=handler.event, what=handler.what[:200], why=why))
-        return why
-    return None
+    return why

@@ -21,7 +21,11 @@ from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 from .secret_looks import behind_what, looks_secret
 
 MOST_SERVERS: Final = 100
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_TOKEN: Final = re.compile(
+    # what does not end is one token, too: else it were looked for from each of its characters
+    r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])',
+    re.DOTALL,
+)
 _TAKEN: Final = re.compile(r"\$\{(?:env:)?([^}]*)\}")
 _BEARER: Final = re.compile(r"Bearer \$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -134,7 +138,7 @@ def _check(server: dict[str, Any]) -> None:
 
 
 def _elsewhere(address: str, server: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if _TAKEN.search(address):
+    if _takes(address):
         raise _Unfit("its url has a variable in it")
     _refuse_secrets([address], "url")
     headers = {**_table(server.get("headers")), **_table(server.get("http_headers"))}
@@ -167,13 +171,24 @@ def _command(
         if not _VARIABLE.fullmatch(name):
             raise _Unfit(f"its variable {name} cannot be set: that is no name of one")
         value = _text(given)
-        if _TAKEN.search(value) or looks_secret(name, value):
+        if _takes(value) or looks_secret(name, value):
             variables.append(name)
         elif given is not None:
             own.append(f"{name}={value}")
-    said = [_TAKEN.sub(lambda one: _value(one[1], environ), word) for word in words]
+    said = [_filled(word, environ) for word in words]
     _refuse_secrets(said, "command")
     return (*own, *said), tuple(dict.fromkeys(variables))
+
+
+def _takes(text: str) -> bool:
+    """Whether a variable stands in it."""
+    return _TAKEN.search(text, 0, text.rfind("}") + 1) is not None
+
+
+def _filled(text: str, environ: Mapping[str, str]) -> str:
+    # behind the last bracket each `${` would be searched to the end
+    end = text.rfind("}") + 1
+    return _TAKEN.sub(lambda one: _value(one[1], environ), text[:end]) + text[end:]
 
 
 def _value(name: str, environ: Mapping[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
@@ -168,12 +167,25 @@ def values_differ(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any
             )
             yield from values_differ(f"{path}[{index}]", one, other)
     elif isinstance(recorded, str) and REDACTED in recorded:
-        pattern = ".*".join(re.escape(piece) for piece in recorded.split(REDACTED))
-        if not isinstance(now, str) or re.fullmatch(pattern, now, re.DOTALL) is None:
+        if not isinstance(now, str) or not _fits(now, recorded.split(REDACTED)):
             yield path, recorded, now
     # In Python `True == 1`, in JSON they are two values.
     elif recorded != now or isinstance(recorded, bool) != isinstance(now, bool):
         yield path, recorded, now
+
+
+def _fits(text: str, pieces: Sequence[str]) -> bool:
+    """Whether a text is these pieces with anything between them."""
+    first, *inner, last = pieces
+    at, end = len(first), len(text) - len(last)
+    if at > end or not (text.startswith(first) and text.endswith(last)):
+        return False
+    for piece in inner:
+        at = text.find(piece, at, end)  # the first place leaves most for the others
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
 
 
 def _items(value: Any) -> list[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import shutil
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +14,8 @@ from rich.text import Text
 
 from sliphook.quoting import quote
 from sliphook.trace.render import count, duration, size
+
+_T = TypeVar("_T")
 
 if TYPE_CHECKING:
     from sliphook.trace.views.summary import MethodSummary, PluginSummary, TraceSummary
@@ -28,6 +31,10 @@ _LEAST_MS: Final = 0.1
 
 _NAME_CHARS: Final = 64
 
+_PLUGINS: Final = 50
+_ROWS: Final = 50
+"""Of a plugin. A table takes 1.5 ms and a row 0.5, and a trace may have any number of names."""
+
 
 def show_summary(summary: TraceSummary) -> None:
     """Print it on stdout, a table for each plugin."""
@@ -39,7 +46,10 @@ def show_summary(summary: TraceSummary) -> None:
         (row.max_ms for plugin in summary.plugins for row in plugin.rows if row.max_ms is not None),
         default=_LEAST_MS,
     )
-    for plugin in summary.plugins:
+    plugins = _most_used(
+        summary.plugins, _PLUGINS, lambda plugin: sum(row.count for row in plugin.rows)
+    )
+    for plugin in plugins:
         console.print()
         life = _life(plugin)
         console.print(
@@ -48,7 +58,13 @@ def show_summary(summary: TraceSummary) -> None:
             )
         )
         if plugin.rows:
-            console.print(_table(plugin.rows, longest_ms, bars=console.width >= _WIDE))
+            rows = _most_used(plugin.rows, _ROWS, lambda row: row.count)
+            console.print(_table(rows, longest_ms, bars=console.width >= _WIDE))
+            if len(rows) < len(plugin.rows):
+                console.print(_rest(len(plugin.rows) - len(rows), "thing", "  "))
+    if len(plugins) < len(summary.plugins):
+        console.print()
+        console.print(_rest(len(summary.plugins) - len(plugins), "plugin"))
     if console.width >= _WIDE and any(
         row.max_ms is not None for plugin in summary.plugins for row in plugin.rows
     ):
@@ -61,6 +77,18 @@ def show_summary(summary: TraceSummary) -> None:
                 style="dim",
             )
         )
+
+
+def _most_used(all_of: Sequence[_T], most: int, used: Callable[[_T], int]) -> Sequence[_T]:
+    """At most so many, those that are used most, in the order of the trace."""
+    if len(all_of) <= most:
+        return all_of
+    chosen = heapq.nlargest(most, range(len(all_of)), key=lambda at: used(all_of[at]))
+    return [all_of[at] for at in sorted(chosen)]
+
+
+def _rest(number: int, what: str, indent: str = "") -> Text:
+    return Text(f"{indent}and {count(number, f'other {what}')} used less; --json has all", "dim")
 
 
 def _heading(summary: TraceSummary) -> str:

@@ -86,6 +86,10 @@ class Definitions(msgspec.Struct, frozen=True, kw_only=True):
 
 def digest(handlers: tuple[Handler, ...]) -> str:
     """SHA-256 of the hooks in a canonical form; what else the file has does not count."""
-    plain = msgspec.to_builtins(handlers)
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(canonical(handlers).encode()).hexdigest()
+
+
+def canonical(value: Handler | tuple[Handler, ...]) -> str:
+    """The same text for the same hooks, whatever the order of their fields."""
+    plain = msgspec.to_builtins(value)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
