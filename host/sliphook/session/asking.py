@@ -107,8 +107,7 @@ async def put_question(
 ) -> Settlement:
     """Put a question to the person and to the plugins; the first answer counts.
 
-    Plugins are told of it before and after. Whatever ends it, the
-    question is settled when this returns or raises.
+    Plugins are told of it before and after. When this returns or raises, it is settled.
 
     Args:
         hooks: the session's.
