@@ -270,10 +270,10 @@ def recipes(draw: st.DrawFn, most_bytes: int = MOST_BYTES, most_times: int = 200
         unit = unit.replace("\\n", "\n").replace("\\\\", "\\")
         parts: tuple[Part, ...] = (Part(unit, draw(_counts(len(unit.encode()), most_bytes))),)
         return Recipe(way, 1, (*parts, Part("\n")))
+    id_ = draw(st.sampled_from(["", "", "", "", *_ODD_IDS]))
     if kind == "bare":
         parts = tuple(value)
     else:
-        id_ = draw(st.sampled_from(["", "", "", "", *_ODD_IDS]))
         if kind == "answer":
             fields = f'"id":{id_ or "@ID"},' + draw(st.sampled_from(_ANSWERS))
         else:

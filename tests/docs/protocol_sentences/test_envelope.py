@@ -205,7 +205,7 @@ async def test_what_the_host_does_not_know() -> None:
         for method in ("host/nofity", "host/lgo", "host/lgo", "mine", "x" * 60_000):
             wire.send(method=method)
         assert (await wire.ask("host/nofity"))["error"] == EXAMPLES[-32601]
-        shown = f"'{'x' * 60}'"
+        shown = f"'{'x' * 59}…'"
         assert seen.lines() == [
             "the notification 'host/nofity' is unknown, and ignored; did you mean host/notify?",
             "the notification 'host/lgo' is unknown, and ignored; did you mean host/log?",
