@@ -149,10 +149,10 @@ async def test_those_who_watch_share_the_offers_and_have_a_pass_each(
         passes.count()
         return now(self, session_id)
 
-    def kept(value: Any) -> bytes:
+    def kept(value: Any, **named: Any) -> bytes:
         if isinstance(value, Offers):
             encoded.append(value)
-        return encode(value)
+        return encode(value, **named)
 
     with trio.fail_after(WAIT_S):
         async with daemon("claude-code", plugin) as socket, AsyncExitStack() as streams:
