@@ -54,6 +54,8 @@ class Soak:
         """All of it, and then the worst again."""
         small = await drawn(list[Recipe], "small", SMALL, 1)
         large = await drawn(list[Recipe], "recipes", LARGE, 2)
+        gc.collect()
+        gc.freeze()  # as the commands do: what was imported and drawn is no garbage
         self._began = time.monotonic()
         async with heartbeat() as beat, trio.open_nursery() as nursery:
             for number in range(HOSTS):
