@@ -24,6 +24,7 @@ plugin at the same time, the reader's task reads for all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -41,7 +42,7 @@ from .hook_recorder import HookRecord
 from .outcome import Outcome
 from .policy import merge_one
 from .shares import Result
-from .waiting import PendingOutcome, result_of, unread
+from .waiting import PendingOutcome, read_or_refuse, result_of
 
 
 class AskedPlugin(msgspec.Struct, frozen=True):
@@ -144,12 +145,7 @@ class SingleFire(PendingOutcome):
     def _settled(self, call: Call) -> None:
         # else the turn or the caller was cancelled meanwhile, and that outcome stands
         if self.outcome is None and self._asked is not None:
-            result = result_of(call)
-            try:
-                outcome = self._merged(self._asked, result)
-            except Exception as error:  # a fault of the host
-                outcome = self._merged(self._asked, unread(result, error))
-            self._finish(outcome)
+            self._finish(read_or_refuse(partial(self._merged, self._asked), result_of(call)))
 
     def _merged(self, asked: AskedPlugin, result: Result) -> Outcome:
         return merge_one(self._entry, self._payload, asked.subscriber, asked.route, result)

@@ -24,7 +24,7 @@ from .outcome import Outcome, Status
 from .policy import Ask, Round, dispatch
 from .shares import Result, Share
 from .streamed import StreamedText
-from .waiting import PendingOutcome, result_of, unread
+from .waiting import PendingOutcome, read_or_refuse, result_of
 
 
 class Fire(PendingOutcome):
@@ -159,11 +159,7 @@ class Fire(PendingOutcome):
         return None if self._missing else [share for share in self._shares if share is not None]
 
     def _note(self, index: int, ask: Ask, result: Result) -> None:
-        try:
-            share = ask.share(self.entry, result)
-        except Exception as error:  # a fault of the host
-            share = ask.share(self.entry, unread(result, error))
-        self._shares[index] = share
+        self._shares[index] = read_or_refuse(partial(ask.share, self.entry), result)
         self._missing -= 1
 
     def _fail(self, index: int, ask: Ask, status: Status, error: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
 
 import trio
 
@@ -16,6 +18,8 @@ from .outcome import Outcome, cancelled_outcome
 from .shares import Result
 
 _log = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 
 def result_of(call: Call) -> Result:
@@ -30,14 +34,18 @@ def result_of(call: Call) -> Result:
     return Result(status=call.status, error=call.why, elapsed_ms=call.elapsed_ms)
 
 
-def unread(result: Result, error: Exception) -> Result:
-    """What stands for an answer that the host failed to read, by a fault of its own.
+def read_or_refuse(read: Callable[[Result], R], result: Result) -> R:
+    """What `read` makes of a result, or of a refused answer if it fails, by a fault of the host.
 
     The outcome must come all the same: someone waits for it, and a guard that fails closed denies.
     """
-    _log.error("a fault of the host: an answer could not be read", exc_info=error)
-    why = f"the host failed to read its answer: {quote(repr(error), 200)}"
-    return Result(status="refused_answer", error=why, elapsed_ms=result.elapsed_ms)
+    try:
+        return read(result)
+    except Exception as error:
+        _log.exception("a fault of the host: an answer could not be read")
+        why = f"the host failed to read its answer: {quote(repr(error), 200)}"
+        elapsed_ms = result.elapsed_ms
+        return read(Result(status="refused_answer", error=why, elapsed_ms=elapsed_ms))
 
 
 class PendingOutcome(ABC):
