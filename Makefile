@@ -43,7 +43,7 @@ real-clients: $(DEV) ## plugins in the real Claude Code, Codex, Gemini CLI and C
 real-servers: $(DEV) ## public MCP servers from npm and PyPI (0.3 GB) as plugins, with a guard in front, the protocol's conformance suite and its Inspector; some of them: make real-servers ARGS="git time"
 	@$(BIN)/python -m tests.real_servers $(ARGS)
 
-pythons: $(DEV) ## the SDK on the oldest Python that is found, the host on the newest; on every one: make pythons ARGS=--all
+pythons: $(DEV) ## the SDK on the oldest Python that is found, both on the newest; on every one: make pythons ARGS=--all
 	@$(BIN)/python -m tests.pythons $(ARGS)
 
 lint: $(DEV) $(BENCH) ## ruff, mypy and pyright, all strict

@@ -303,3 +303,9 @@ def test_a_large_file_is_refused(tmp_path: Path) -> None:
     file.write_text("#" * (2**20 + 1))
     with pytest.raises(TomlError, match=r"guard\.toml is over 1 MiB; keep what is long in a file"):
         read_toml(file, PluginKeys)
+
+
+def test_of_a_long_file_no_line_is_searched() -> None:
+    text = "".join(f"a{number} = 1\n" for number in range(7_000)) + "[x]\ny = 1\n"
+    assert line_of(text[-60_000:].partition("\n")[2], ("x", "y")) is not None
+    assert line_of(text, ("x", "y")) is None

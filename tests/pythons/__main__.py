@@ -1,4 +1,4 @@
-"""`python -m tests.pythons`: the SDK on the oldest Python that is found, the host on the newest.
+"""`python -m tests.pythons`: the SDK on the oldest Python that is found, both on the newest.
 
 It says which it tried and which of the promised ones are not here. `--all` tries every one.
 """
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
             print(f"{one} is the newest here, and `make test` runs all tests on it.")
             continue
         environment = _environment(one, ["sdk/python[test]", ".[test]"])
-        step(f"the host's tests on {one}", _host_tests, environment)
+        step(f"the SDK's and the host's tests on {one}", _host_tests, environment)
 
     print(f"\nTried: {'; '.join(tried) or 'nothing beside `make test`'}.")
     print(f"Promised and not tried, since not found: {', '.join(absent) or 'none'}.")
@@ -91,7 +91,11 @@ def _sdk_tests(at: Path) -> bool:
 
 
 def _host_tests(at: Path) -> bool:
-    rooms = [*HOST_ROOMS, *sorted(str(path) for path in Path("tests").glob("test_*.py"))]
+    rooms = [
+        *SDK_ROOMS,
+        *HOST_ROOMS,
+        *sorted(str(path) for path in Path("tests").glob("test_*.py")),
+    ]
     return _passes([at / "python", "-m", "pytest", "-q", "-n", "auto", *rooms])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-SDK: Final = [(3, minor) for minor in range(9, 15)]
+SDK: Final = [(3, minor) for minor in range(9, 16)]
 """What `sliphook-sdk` promises: its `requires-python`, to the newest release of Python."""
 HOST: Final = [version for version in SDK if version >= (3, 11)]
 """What `sliphook` promises."""

@@ -28,7 +28,7 @@ def test_it_finds_what_starts_and_takes_the_latest_patch(tmp_path: Path) -> None
         Interpreter((3, 13, 1), True, Path("/b/python 3.13t")),
     ]
     assert list(map(str, found)) == ["3.9.18", "3.13.1t"]
-    assert missing(found) == ["3.10", "3.11", "3.12", "3.13", "3.14"]
+    assert missing(found) == ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 
 
 def test_it_finds_the_python_that_runs_it() -> None:
@@ -36,7 +36,16 @@ def test_it_finds_the_python_that_runs_it() -> None:
 
 
 def test_nothing_found_is_said() -> None:
-    assert missing([]) == ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "a free-threaded build"]
+    assert missing([]) == [
+        "3.9",
+        "3.10",
+        "3.11",
+        "3.12",
+        "3.13",
+        "3.14",
+        "3.15",
+        "a free-threaded build",
+    ]
 
 
 def test_the_promises_are_those_of_the_distributions() -> None:

@@ -231,5 +231,5 @@ def test_a_plugin_of_plain_functions_loads_little(plugin: Path) -> None:
     assert ran.returncode == 0
     loaded = loaded_beside_msgspec(ran.stderr)
     assert not loaded & {"asyncio", "socket", "subprocess", "tempfile"}
-    # 25 on 3.9, 31 on 3.13
-    assert len(loaded) <= 40, sorted(loaded)
+    # 25 on 3.9, 31 on 3.13, 45 on 3.15
+    assert len(loaded) <= 50, sorted(loaded)

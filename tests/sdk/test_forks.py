@@ -12,9 +12,11 @@ from tests.sdk.conftest import Start
 from tests.sdk.driver import Child, command, payload, tool_call
 
 PLUGIN = """
-    import logging, multiprocessing, os, signal, subprocess, sys, threading, time
+    import logging, multiprocessing, os, signal, subprocess, sys, threading, time, warnings
     from sliphook_sdk import *
 
+    # of Python 3.12 and later, about forks: it would be a line of the log
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     plugin = Plugin("torture", uses=["notify"])
     fork = multiprocessing.get_context("fork")
 

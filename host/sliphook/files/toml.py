@@ -28,6 +28,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_KEY_PARTS: Final = 100
 """`a.b.c` has three. tomllib takes time by the square of them."""
+_SEARCHED_CHARS: Final = 64 * 1024
+"""Of a longer file no line is told: tomlkit takes up to 1 s for so much, and more by the square."""
 _PART: Final = re.compile(r"""[\w-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?""")
 _MAX_INTEGER: Final = 2**63  # TOML promises 64 bits, with a sign
 _WORDS: Final[Mapping[str, str]] = {
@@ -178,11 +180,13 @@ def _where_it_breaks(error: str) -> str:
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
-    """The line of the innermost of `keys`, from 1; None if it is not in the text.
+    """The line of the innermost of `keys`, from 1; None if it is not in the text, or that is long.
 
     tomlkit keeps no positions, but it writes every byte as it was. So a mark before the item, in
     what tomlkit writes, shows the item's line.
     """
+    if len(text) > _SEARCHED_CHARS:
+        return None
     # only a mistake needs it: reading a file without one does not wait for the import
     import tomlkit
 

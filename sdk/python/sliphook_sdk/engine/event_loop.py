@@ -214,6 +214,8 @@ class AsyncEngine(Engine):
         ready = getattr(self._loop, "_ready", None)
         if isinstance(ready, deque):
             ready.clear()  # pyright: ignore[reportUnknownMemberType]
+        # from Python 3.14 on the loop is not the child's, and the step that has forked fails in it
+        self._loop.set_exception_handler(lambda *_: None)
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon(_no_way_on)
 
