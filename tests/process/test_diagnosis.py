@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import platform
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -307,6 +309,27 @@ def test_a_mount_that_runs_no_programs_is_named(
     why = why_not_startable(path)
     assert why is not None
     assert why.endswith("is mounted noexec; put the file into another folder")
+
+
+ON_NOEXEC = """\
+mount -t tmpfs -o noexec none "$1" &&
+printf '#!/bin/sh\\n' >"$1/plugin" && chmod +x "$1/plugin" &&
+exec "$2" -m sliphook check "$1/plugin"
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="only Linux mounts for one process")
+def test_check_names_a_real_mount_that_runs_no_programs(tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount anything, even in a namespace of its own")
+    ran = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", ON_NOEXEC, "sh", tmp_path, sys.executable],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert f"{tmp_path} is mounted noexec; put the file into another folder" in ran.stdout
 
 
 PYTHON_SYNTAX = """\
