@@ -7,6 +7,7 @@ from typing import Final
 from tests.torture.case import Case
 from tests.torture.kinds import (
     admin,
+    attached,
     callbacks,
     embedder,
     framing,
@@ -45,6 +46,7 @@ CASES: Final[tuple[Case, ...]] = (
     *model.CASES,
     *embedder.CASES,
     *callbacks.CASES,
+    *attached.CASES,
 )
 
 KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))

@@ -70,6 +70,7 @@ def test_every_case_is_played_once() -> None:
         "telling",
         "model",
         "embedder",
+        "attached",
     )
 
 

@@ -104,7 +104,7 @@ async def test_a_session_without_hooks_ends() -> None:
     plugin = FakePlugin("ear", hears=["session_start", "session_end"])
     start = b'{"session_id":"s","source":"startup"}'
     with trio.fail_after(WAIT_S):
-        async with daemon("gemini", plugin, AgentSettings(idle_s=0.2)) as socket:
+        async with daemon("gemini", plugin, settings=AgentSettings(idle_s=0.2)) as socket:
             assert await ask(socket, "gemini", "SessionStart", start) == b"sliphook 1 0 0 0\n"
             await plugin.hears("session_end")
             [end] = plugin.payloads("session_end")

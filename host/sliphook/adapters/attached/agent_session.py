@@ -34,6 +34,8 @@ class AgentSession:
         settings: for this agent.
         agent_pid: the agent's process; None if it is not known.
         socket: where the daemon listens.
+        ends: of all sessions of the daemon, of which hundreds may be over at once: each takes it
+            and gives it back before its end, which so has a pass of the loop to itself.
         over: called when it takes no more, before its end is told to plugins.
     """
 
@@ -45,12 +47,14 @@ class AgentSession:
         settings: AgentSettings,
         agent_pid: int | None,
         socket: Path,
+        ends: trio.Lock,
         over: Callable[[AgentSession], None],
     ) -> None:
         self.agent_pid = agent_pid
         self._dialect = dialect
         self._settings = settings
         self._socket = socket
+        self._ends = ends
         self._when_over = over
         self._over = trio.Event()
         self._reason: EndReason = "exit"
@@ -75,6 +79,9 @@ class AgentSession:
                 )
             task_status.started()
             await self._over.wait()
+            async with self._ends:
+                pass
+            _log.info("a session is over: %s", self._reason)
             self._when_over(self)
             self.room.served.end()
             await self.room.end(self._reason)
@@ -102,7 +109,6 @@ class AgentSession:
     def end(self, reason: EndReason) -> None:
         """It is over."""
         if not self._over.is_set():
-            _log.info("a session is over: %s", reason)
             self._reason = reason
             self._over.set()
 

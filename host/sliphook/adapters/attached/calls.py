@@ -19,7 +19,7 @@ from sliphook_sdk.protocol import ToolResult
 
 _log = logging.getLogger(__name__)
 
-MOST_OPEN: Final = 1_000
+MOST_OPEN: Final = 256
 """Calls that are open at once; the oldest is given up for a new one."""
 
 

@@ -60,6 +60,7 @@ class Daemon:
         self._settings = settings
         self._sessions: dict[str, AgentSession] = {}
         self._opening = trio.Lock()
+        self._ends = trio.Lock()
         self._over = trio.Event()
         self._service = Service(claim.listener, self._answer, self._serve, self._end)
         self._plugins: PluginHost
@@ -79,6 +80,8 @@ class Daemon:
                     nursery.start_soon(self._watch_first)
                     nursery.start_soon(self._watch_signals, signals)
                     await self._over.wait()
+                    # thousands of sessions may have been led here; first, as the next daemon waits
+                    await trio.to_thread.run_sync(self._claim.drop)
                     for session in self._sessions.values():
                         session.end("shutdown")
                 nursery.cancel_scope.cancel()
@@ -284,7 +287,12 @@ class Daemon:
             if len(self._sessions) >= MOST_SESSIONS:
                 return None
             session = AgentSession(
-                self._dialect, self._settings, pid, self._claim.path, self._session_over
+                self._dialect,
+                self._settings,
+                pid,
+                self._claim.path,
+                self._ends,
+                self._session_over,
             )
             await self._holding.start(session.run, self._offered)
             if self._over.is_set():
@@ -313,7 +321,7 @@ class Daemon:
     def _end(self) -> None:
         if not self._over.is_set():
             # from now on a client that comes starts another daemon
-            self._claim.drop()
+            self._claim.hide()
             self._service.close()
             self._over.set()
 

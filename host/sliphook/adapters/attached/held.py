@@ -1,11 +1,22 @@
-"""Blocks that are entered by one hook and left by another: each is held by a task of its own."""
+"""Blocks that are entered by one hook and left by another: each is held by a task of its own.
+
+The first of them is our session's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import trio
+
+from sliphook import Interruption, PluginHost, Session
+from sliphook.adapters.dialects.dialect import Dialect
+from sliphook.adapters.dialects.told import Happening, Prompted, SessionStarted
+
+BESIDE_S: Final = 0.1
+"""How long a first prompt waits for the start that the agent tells beside it."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -73,3 +84,61 @@ async def hold(nursery: trio.Nursery, block: EntersAndLeaves[T]) -> Held[T]:
     if isinstance(found, Exception):
         raise found
     return found
+
+
+class Beginning:
+    """The beginning of one agent session.
+
+    Args:
+        dialect: the agent's.
+        host: opens our session.
+        nursery: holds its block.
+
+    Attributes:
+        first: what our session was opened with; None until then.
+    """
+
+    def __init__(self, dialect: Dialect, host: PluginHost, nursery: trio.Nursery) -> None:
+        self.first: Happening | None = None
+        self._dialect = dialect
+        self._host = host
+        self._nursery = nursery
+        self._start: SessionStarted | None = None
+        self._told = trio.Event()
+
+    def tell(self, start: SessionStarted) -> None:
+        """A start has come; of several before our session is open, the first one counts."""
+        self._start = self._start or start
+        self._told.set()
+
+    async def open(
+        self, told: Happening, interrupted: Callable[[Interruption], None]
+    ) -> Held[Session]:
+        """Open our session with its start, or else with what was told first.
+
+        Args:
+            told: a hook that needs it.
+            interrupted: told of its interrupts.
+        """
+        if isinstance(told, Prompted) and self._dialect.starts_beside_prompt:
+            with trio.move_on_after(BESIDE_S):
+                await self._told.wait()
+        self.first = first = self._start or told
+        # a session of which nothing was told goes on: its daemon was killed, or is new
+        source: Any = "resume"
+        if isinstance(first, SessionStarted) and first.source != "compacted":
+            source = first.source
+        meta: dict[str, Any] = {"agent": self._dialect.name}
+        for name in ("transcript_path", "permission_mode"):
+            if (value := getattr(first, name)) is not None:
+                meta[name] = value
+        block = self._host.session(
+            session_key=f"{self._dialect.name}:{first.session_id}",
+            platform=self._dialect.name,
+            cwd=first.cwd,
+            model=first.model,
+            source=source,
+            meta=meta,
+            on_interrupt=interrupted,
+        )
+        return await hold(self._nursery, block)

@@ -59,10 +59,14 @@ class Claim:
         self.path = shared
         return True
 
-    def drop(self) -> None:
-        """No client finds the socket any more, and another process may claim it. Done once."""
+    def hide(self) -> None:
+        """No client finds the socket any more."""
         for name in self._names:
             _remove(name)
+
+    def drop(self) -> None:
+        """The same, and another process may claim it. Done once; blocks, by what the folder has."""
+        self.hide()
         folder = self.path.parent
         links = (*folder.glob("*.sock"), *folder.glob("*.now")) if self._names else ()
         for link in links:

@@ -38,7 +38,7 @@ from sliphook_sdk.protocol import Message, Usage
 from .calls import Calls
 from .children import Children
 from .gaps import transcript_place
-from .held import Held, hold
+from .held import Beginning, Held, hold
 from .prompts import Prompts
 
 _log = logging.getLogger(__name__)
@@ -59,8 +59,8 @@ class Room:
 
     def __init__(self, dialect: Dialect, offered: SharedOffers, nursery: trio.Nursery) -> None:
         self._dialect = dialect
-        self._host = offered.host
         self._nursery = nursery
+        self._beginning = Beginning(dialect, offered.host, nursery)
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
         self._children = Children(nursery)
@@ -157,12 +157,13 @@ class Room:
     # -- the session
 
     async def _start(self, told: SessionStarted) -> HookAnswer:
-        if self._session is not None and told.source == "reset":
-            self._session.value.reset("clear")
+        self._beginning.tell(told)
+        session = await self.session_of(told)
+        if told.source == "reset" and self._beginning.first is not told:
+            session.reset("clear")
             self._forget_turns()
             await self._calls.give_up()
             self.was_reset = False
-        session = await self.session_of(told)
         if told.source == "compacted":
             session.notification("info", "The conversation was compacted.", self._dialect.name)
             return HookAnswer()
@@ -173,36 +174,19 @@ class Room:
         if self._session is None:
             async with self._opening:
                 # another hook may have opened it meanwhile
-                self._session = self._session or await self._open_session(told)
+                if self._session is None:
+                    self._session = await self._beginning.open(told, self._interrupted)
         return self._session.value
-
-    async def _open_session(self, told: Happening) -> Held[Session]:
-        # a session of which nothing was told goes on: its daemon was killed, or is new
-        source: Any = "resume"
-        if isinstance(told, SessionStarted) and told.source != "compacted":
-            source = told.source
-        meta: dict[str, Any] = {"agent": self._dialect.name}
-        for name in ("transcript_path", "permission_mode"):
-            if (value := getattr(told, name)) is not None:
-                meta[name] = value
-        block = self._host.session(
-            session_key=f"{self._dialect.name}:{told.session_id}",
-            platform=self._dialect.name,
-            cwd=told.cwd,
-            model=told.model,
-            source=source,
-            meta=meta,
-            on_interrupt=self._interrupted,
-        )
-        return await hold(self._nursery, block)
 
     async def end(self, reason: Any) -> None:
         """End the session; its open turn is interrupted."""
-        if self._session is not None:
-            self._session.value.close(reason)
+        async with self._opening:  # what waits for its start is told before the end
+            held = self._session
+        if held is not None:
+            held.value.close(reason)
             self._forget_turns()
             await self._calls.give_up()
-            await self._session.release()
+            await held.release()
 
     # -- turns
 
@@ -217,7 +201,8 @@ class Room:
             # nothing told how the last one ended, so it was interrupted
             await self.interrupt("next_prompt")
         self.stopping = None
-        turn = await self._open_turn(session, told.text, queued=told.queued)
+        async with self._opening:  # what waited with it comes behind it
+            turn = await self._open_turn(session, told.text, queued=told.queued)
         prompt = await turn.submit()
         if prompt.denied:
             await self._end_turn("denied")

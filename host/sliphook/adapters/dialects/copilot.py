@@ -97,7 +97,12 @@ _NO_MODEL: Final = "Copilot CLI has no hook around its model calls."
 
 _ENTRIES: Final = (
     DialectEntry(
-        ours="session_start", how="exact", theirs=("sessionStart",), answers={"context": EXACT}
+        ours="session_start",
+        how="exact",
+        theirs=("sessionStart",),
+        limits="Comes beside the first prompt, which waits 0.1 s for it; if it comes later, its "
+        "source is `resume`.",
+        answers={"context": EXACT},
     ),
     DialectEntry(ours="session_reset", how="impossible", limits="Copilot CLI tells no reset."),
     DialectEntry(ours="session_end", how="exact", theirs=("sessionEnd",)),
@@ -255,4 +260,5 @@ DIALECT: Final = Dialect(
         interrupt=_is_interrupt,
         path=".copilot/session-state/{session_id}/events.jsonl",
     ),
+    starts_beside_prompt=True,
 )

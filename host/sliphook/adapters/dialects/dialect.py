@@ -176,6 +176,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         environment: the variables of the agent that the daemon may have.
         transcript: tells of interrupts that no hook tells of; None if it does not.
         asks_person: it asks its person if a hook says so; else that is a deny.
+        starts_beside_prompt: it tells a session's start and its first prompt side by side.
     """
 
     name: str
@@ -194,6 +195,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     environment: tuple[str, ...] = ()
     transcript: Transcript | None = None
     asks_person: bool = True
+    starts_beside_prompt: bool = False
 
     def entry(self, ours: str) -> DialectEntry:
         """The entry of that name of our catalogue."""
