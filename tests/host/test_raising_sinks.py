@@ -12,6 +12,7 @@ from sliphook import PluginHost
 from sliphook.dispatch.hook_recorder import HookRecorder
 from sliphook.session.session import Session
 from sliphook.trace import Tee, TraceRecord
+from sliphook.trace.record import SinkUntilItRaises, never_raising
 from tests.dispatch.fires import payload
 from tests.programs import WAIT_S, Workshop, group_lives
 from tests.trace.made import Kept
@@ -115,6 +116,19 @@ async def test_of_several_sinks_the_others_go_on(shop: Workshop) -> None:
     assert await two_turns(shop, trace=Tee([broken, whole])) == ["ok", "ok"]
     assert broken.calls == 5
     assert len(whole.of_kind("exit")) == 2
+
+
+async def test_a_tee_keeps_out_what_its_sinks_raise_and_one_derived_from_it_is_kept_out_too(
+    shop: Workshop,
+) -> None:
+    class RaisingTee(Tee):
+        def record(self, record: TraceRecord) -> None:
+            raise ValueError("not these")
+
+    plain, derived = Tee([Kept()]), RaisingTee([Kept()])
+    assert never_raising(plain) is plain
+    assert isinstance(never_raising(derived), SinkUntilItRaises)
+    assert await two_turns(shop, trace=derived) == ["ok", "ok"]
 
 
 @pytest.mark.parametrize(

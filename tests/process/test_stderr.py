@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook.process.stderr import StderrTail
+from sliphook.trace.redact import Redactor
 
 
 def err(*texts: str) -> list[tuple[str, str]]:
@@ -119,3 +120,12 @@ def test_of_a_flood_only_what_is_shown_or_kept_is_cleaned_and_no_more_of_it() ->
     tail.feed(b"\x1b" * 64_000, 0.0)
     assert set(cleaned) == {4_004}
     assert len(tail.lines[-1]) <= 1_000
+
+
+def test_bytes_that_are_no_text_are_cleaned_as_they_are_shown() -> None:
+    # a secret of an environment may be written as `quote` shows bytes
+    redactor = Redactor(["key-\\xff-abc", "tok-\udcff-123"])
+    tail = StderrTail(redactor.data)
+    assert tail.feed(b"a key-\xff-abc b\nc tok-\xff-123 \xe2\x82 d\n", 0.0) == err(
+        "a [redacted] b", "c [redacted] \\xe2\\x82 d"
+    )

@@ -371,3 +371,17 @@ def _until(done: Callable[[], bool]) -> None:
     while not done():
         assert time.monotonic() < give_up
         time.sleep(0.001)
+
+
+def test_a_thread_with_a_long_record_lets_go_of_the_interpreter_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("sliphook.trace.background_sink.HELD_S", 0.0)
+    monkeypatch.setattr("sliphook.trace.background_sink.time.sleep", slept.append)
+    trace = FileTrace(tmp_path / "trace")
+    trace.hide(["tok-123"])
+    trace.record(record(1, b'"' + rb"\x41" * 30_000 + b'"'))
+    assert trace.close(60.0) is None
+    # so many steps, of 16 and 32 KiB
+    assert len(slept) >= 8

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from sliphook.quoting import quote
 from sliphook.trace.redact import REDACTED, Redactor, spelling
+from sliphook.trace.redact.occurrences import Found, Secret, occurrences
 from sliphook.trace.redact.secrets import SHORT, Secrets
 
 
@@ -260,15 +263,114 @@ def _each(piece: bytes, numbers: int) -> bytes:
             _each(b"9100%04d1 ", 3_000),
         ),
         ([f"{'1' * number}" for number in range(1, 41)], b"1" * 50_000 + b" 1" * 25_000),
+        ([f"{'a' * at}b{'a' * (200 - at)}" for at in range(4, 196)], b"aaab" + b"a" * 100_000),
+        ([f"{'ab' * number}c" for number in range(4, 120)], b"ababcababab" * 10_000),
     ],
-    ids=["other", "beginnings", "x", "alike", "numbers", "long numbers", "ones"],
+    ids=[
+        "other",
+        "beginnings",
+        "x",
+        "alike",
+        "numbers",
+        "long numbers",
+        "ones",
+        "periods",
+        "ends of periods",
+    ],
 )
-def test_thousands_of_short_secrets_take_no_time_each(secrets: list[str], text: bytes) -> None:
+def test_many_secrets_take_no_time_each(secrets: list[str], text: bytes) -> None:
     redactor = Redactor(secrets)
     began = time.thread_time()
     redactor.data(text)
     # one by one it is up to seconds
     assert time.thread_time() - began < 0.2
+
+
+PERIODIC = [f"{'a' * at}b{'a' * (200 - at)}" for at in range(4, 196)]
+
+
+def test_a_text_in_which_many_secrets_must_be_searched_for_one_by_one_is_hidden_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched: list[Secret] = []
+
+    def counted(secret: Secret, text: bytes, windows: Iterable[int]) -> Iterator[Found]:
+        searched.append(secret)
+        return occurrences(secret, text, windows)
+
+    monkeypatch.setattr("sliphook.trace.redact.secrets.occurrences", counted)
+    line = ("aaab" + "a" * 90) * 20
+    assert Redactor(PERIODIC).text(line) == REDACTED
+    assert searched == []
+    few = PERIODIC[:4]
+    assert Redactor(few).text(f"{line}. {few[2]}.") == f"{line}. {REDACTED}."
+    assert len(searched) <= 4
+
+
+def test_of_many_secrets_each_is_found_in_a_line() -> None:
+    secrets = [f"token-{at:04}-{at:04}" for at in range(512)]
+    redactor = Redactor([*secrets, *PERIODIC])
+    for secret in secrets[::16]:
+        assert redactor.text(f"x {secret} y") == f"x {REDACTED} y"
+    for secret in PERIODIC[::16]:
+        assert secret not in redactor.text(f"x {secret} y")
+
+
+HEXES: list[Callable[[str], str]] = [
+    lambda text: "".join(f"\\x{byte:02x}" if byte < 0x80 else chr(byte) for byte in map(ord, text)),
+    lambda text: "".join(f"\\U{ord(char):08x}" for char in text),
+    lambda text: text.replace("\\", "\\x5c"),
+]
+
+
+@given(
+    known=st.lists(st.text("tokenXYZ", min_size=7, max_size=12), min_size=1, max_size=3),
+    between=st.text(" .|", min_size=1, max_size=5),
+    spellings=st.lists(st.sampled_from([in_units, str, *HEXES]), max_size=4),
+    others=st.sampled_from([[], PERIODIC, [f"x{number:03}" for number in range(64)]]),
+)
+def test_each_of_several_secrets_is_hidden_in_a_chain_of_escapes_and_no_more_than_they_are(
+    known: list[str],
+    between: str,
+    spellings: list[Callable[[str], str]],
+    others: list[str],
+) -> None:
+    pieces = [*known, between]
+    for spell in spellings:
+        pieces = [spell(piece) for piece in pieces]
+    *shown, gap = pieces
+    assert Redactor([*others, *known]).text(gap.join(shown)) == gap.join([REDACTED] * len(shown))
+
+
+@given(
+    text=st.lists(
+        st.sampled_from(["\\", "\\", "u0041", "x4", "1", "…", "U0001f600", "é", "\n"])
+    ).map("".join),
+    size=st.sampled_from([16, 40, 1_000]),
+)
+def test_each_byte_of_a_form_comes_from_a_part_of_the_text(text: str, size: int) -> None:
+    data = text.encode()
+    with patch.object(spelling, "PIECE", size):
+        for form, pieces in (
+            (spelling.stripped, spelling.stripped_pieces),
+            (spelling.decoded, spelling.decoded_pieces),
+        ):
+            length = len(form(data))
+            each = spelling.sources([(at, at + 1) for at in range(length)], pieces(data))
+            parts = sorted(set(each))
+            assert each == sorted(each)
+            assert all(one[1] <= other[0] for one, other in itertools.pairwise(parts))
+            assert b"".join(form(data[start:end]) for start, end in parts) == form(data)
+            if length:
+                whole = spelling.sources([(0, length)], pieces(data))
+                assert whole == [(parts[0][0], parts[-1][1])]
+
+
+def test_long_work_is_done_in_steps_with_pauses_between_them() -> None:
+    pauses: list[None] = []
+    redactor = Redactor(PERIODIC, pause=lambda: pauses.append(None))
+    redactor.data(b"\\x41" * 50_000)
+    assert len(pauses) >= 20
 
 
 def found(secrets: Iterable[str], text: bytes) -> set[tuple[int, int, bytes]]:

@@ -127,3 +127,28 @@ async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> No
     assert bursts.total() == 20
     assert reads.total() == 40
     assert max(reads.values()) == 4
+
+
+async def test_pieces_that_take_all_the_time_of_readers_are_read_one_by_one() -> None:
+    passes, pace = _Passes(), Pace()
+    reads: Counter[int] = Counter()
+    pipes = [os.pipe() for _ in range(20)]
+
+    def read(descriptor: int) -> int:
+        reads[passes.number] += 1
+        pace.reading.spend(READING_S)
+        return len(os.read(descriptor, 1024))
+
+    try:
+        with trio.fail_after(120), passes:
+            async with trio.open_nursery() as nursery:
+                for ours, theirs in pipes:
+                    os.write(theirs, b"x")
+                    os.close(theirs)
+                    nursery.start_soon(read_by_turns, ours, read, pace)
+    finally:
+        for ours, _ in pipes:
+            os.close(ours)
+    assert reads.total() == 40
+    # one whose turn it is, and one that has found the time of a new pass
+    assert max(reads.values()) <= 2

@@ -94,6 +94,7 @@ class Crew:
         try:
             with trio.CancelScope(shield=True):
                 impatience = await self._end_all()
+                await self._state.reports.finish()
         # whatever was raised: the supervision, once cancelled, kills and reaps what is left
         finally:
             # the nursery is not told of any exception: it would wrap it in a group

@@ -34,7 +34,7 @@ from sliphook.session.requests.plugin_requests import PluginRequests, Rates
 from sliphook.session.requests.questions import PluginQuestions
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
-from sliphook.trace.record import SinkUntilItRaises, TraceSink
+from sliphook.trace.record import TraceSink, never_raising
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
 from sliphook.transport.pace import Pace
@@ -89,7 +89,7 @@ class HostState:
         data_home: Path | None,
         log_dir: Path | None,
     ) -> None:
-        sink = SinkUntilItRaises(trace) if trace is not None else None
+        sink = never_raising(trace) if trace is not None else None
         self.services = HostServices(
             deadlines=Deadlines(),
             pace=Pace(),

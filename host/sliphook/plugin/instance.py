@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 # not trio's default limiter: the agent's threads may use it up
 _looks = trio.CapacityLimiter(8)
 
-_STDERR_PIECE = 8 * 1024  # bytes that are taken, and searched for secrets, in one step
+_STDERR_PIECE = 4 * 1024  # bytes that are taken, and searched for secrets, in one step
 
 
 class InstanceOwner(Protocol):

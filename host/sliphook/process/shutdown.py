@@ -124,7 +124,6 @@ async def drain(descriptor: int, read_piece: Callable[[int], int | None], pace: 
     # bounded: a process that has left the group may hold the pipe and go on writing
     for _ in range(LAST_READS):
         # many may have ended at once
-        await pace.step()
-        if not read_piece(descriptor):
+        if not await pace.read(lambda: read_piece(descriptor)):
             break
     descriptors.close(descriptor)

@@ -94,7 +94,10 @@ class StderrTail:
     def _cleaned(self, line: bytes) -> bytes:
         # cut first: what is not shown is not searched
         longest = 4 * (LINE_CHARS + 1)
-        return line[:longest] if self._clean is None else self._clean(line, longest)
+        if self._clean is None:
+            return line[:longest]
+        # bytes that are not UTF-8 as `quote` shows them, so that it adds no secret
+        return self._clean(line.decode("utf-8", "backslashreplace").encode(), longest)
 
     def _say_left_out(self, said: list[tuple[str, str]]) -> None:
         left_out = self._limit.take_left_out("lines on stderr")

@@ -59,11 +59,10 @@ async def read_by_turns(
 ) -> None:
     """Call `read_piece` whenever something can be read, until it returns 0.
 
-    Few of the tasks that share a `pace` do so in one pass of the loop.
+    Few of the tasks that share a `pace` do so in one pass of the loop, in the time for readers.
     """
     while True:
         await trio.lowlevel.wait_readable(descriptor)
         # in between: those that were written to at once wake in one pass
-        await pace.step()
-        if read_piece(descriptor) == 0:
+        if await pace.read(lambda: read_piece(descriptor)) == 0:
             return

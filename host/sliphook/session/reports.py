@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,8 @@ from sliphook.quoting import quote
 from sliphook.trace.redact import Redactor
 from sliphook.wire.near_misses import NearMisses
 from sliphook_sdk.protocol import AlertLevel
+
+from .in_turns import InTurns
 
 HOST: Final = "host"
 STDERR: Final = "stderr"
@@ -95,6 +98,7 @@ class Reports:
         self._callbacks = callbacks
         self._redactor = redactor
         self._near_misses: dict[str, NearMisses] = {}  # by the plugin's name
+        self._lines = InTurns()
 
     def problem(self, plugin: Plugin, message: str, *, session_id: str | None = None) -> None:
         """Report a problem to the user, in one line, and to the other plugins.
@@ -115,13 +119,43 @@ class Reports:
 
         A plugin writes what it likes; so whose line it is stands beside the line, not in it.
         """
-        message = self._redactor.text(message)
+        if level != STDERR:  # that was cleaned as it came
+            message = self._redactor.text(message)
         self._write_log(plugin, level, message, by_host=by_host)
         shown = HOST if by_host else level
         if not self._callbacks.call(self._callbacks.on_log, plugin.name, shown, message):
             whose = shown if shown in (HOST, STDERR) else "plugin"
             number = _LEVELS.get(level, logging.DEBUG)
             _log.log(number, "%s [%s]: %s", plugin.name, whose, message)
+
+    def log_lines(
+        self, plugin: Plugin, level: str, lines: Sequence[str], left_out: str | None
+    ) -> None:
+        """Write the lines of one message of the plugin.
+
+        To search one for secrets takes up to 1 ms; so they may be written over several passes of
+        the loop, in their order.
+
+        Args:
+            plugin: whose they are.
+            level: how serious.
+            lines: safe to print.
+            left_out: what the host says first.
+        """
+        if left_out is not None:
+            says = partial(self.log_line, plugin, "warning", left_out, by_host=True)
+            self._lines.add(plugin, [says])
+        self._lines.add(plugin, [partial(self.log_line, plugin, level, line) for line in lines])
+
+    def lines_waiting(self, plugin: Plugin) -> int:
+        """How many lines of the plugin's messages are not written yet."""
+        return self._lines.waiting(plugin)
+
+    async def finish(self) -> None:
+        """Write the lines that wait, for about a second: the host closes."""
+        for plugin, lines in (await self._lines.finish()).items():
+            text = f"{lines:,} of its lines of log were left out, as the host closes"
+            self.log_line(plugin, "warning", text, by_host=True)
 
     def ignored(self, plugin: Plugin, method: str, raw: bytes | msgspec.Raw) -> None:
         """Say in the plugin's log what a message has that is ignored, each kind once.

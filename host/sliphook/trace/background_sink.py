@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -46,6 +47,16 @@ TEXT_CHARS: Final = 1_000
 CLOSE_S: Final = 2.0
 """How long `close` waits until the rest is written."""
 
+HELD_S: Final = 0.0005
+"""How long the thread works on a record before it lets go of the interpreter.
+
+One that is asked for it does so after 5 ms, and the host's loop asks for it behind each system call
+of a pass.
+"""
+
+LET_GO_S: Final = 0.0001
+"""So long: a thread that only offers it has it again before another one wakes."""
+
 
 class BackgroundSink(ABC):
     """A `TraceSink` with a thread that writes the records.
@@ -58,7 +69,8 @@ class BackgroundSink(ABC):
     """
 
     def __init__(self, name: str) -> None:
-        self._redactor = Redactor()
+        self._redactor = Redactor(pause=self._let_go)
+        self._let_go_at_s = 0.0
         self._writer = BackgroundWriter(
             self._write,
             name=name,
@@ -100,6 +112,12 @@ class BackgroundSink(ABC):
             if body != record.body:
                 found["body"] = body
         return msgspec.structs.replace(record, **found) if found else record
+
+    def _let_go(self) -> None:
+        worked_s = time.thread_time()
+        if worked_s - self._let_go_at_s >= HELD_S:
+            time.sleep(LET_GO_S)
+            self._let_go_at_s = worked_s
 
     @abstractmethod
     def _write(self, batch: Sequence[TraceRecord]) -> int:

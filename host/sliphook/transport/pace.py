@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from time import thread_time
+from typing import Final, TypeVar
 
 import trio
 
-STEPS_IN_A_PASS: Final = 4
-"""To start or to clean up one plugin takes about 0.5 ms of the loop in one step, to take what it
-writes to stderr 3 ms at most, however many secrets are looked for in it."""
-READING_S: Final = 0.005
-"""For what all plugins write to stdout: a quarter of what the loop may be held.
+T = TypeVar("T")
 
-One more message may follow.
+STEPS_IN_A_PASS: Final = 4
+"""To start or to clean up one plugin takes about 0.5 ms of the loop in one step."""
+READING_S: Final = 0.005
+"""For what all plugins write to stdout and stderr: a quarter of what the loop may be held.
+
+One more message may follow, or a piece of stderr.
 """
 LOOKING_S: Final = 0.005
 """For all looks at what has come already, before calls count as late: many may expire at once."""
@@ -76,6 +79,16 @@ class Pace:
         # a place is given back when its task runs again, and the next one runs a pass later
         async with self._places:
             pass
+
+    async def read(self, read: Callable[[], T]) -> T:
+        """Call `read` when there is time for it: it may search what it reads for secrets."""
+        await self.step()
+        if self.reading.left_s <= 0:
+            await self.reader_turn()
+        began = thread_time()  # not the time of other programs: small pieces would take turns
+        result = read()
+        self.reading.spend(thread_time() - began)
+        return result
 
     def may_read(self) -> bool:
         """Whether there is time for a reader that has not waited; none if others wait for turns."""

@@ -139,6 +139,26 @@ _ALMOST = on_hook(
     """
 )
 
+_CHAINED = on_hook(
+    """
+    def hexes(text, each):
+        return ''.join(
+            '\\\\x%02x' % ord(one) if at % each == 0 else one for at, one in enumerate(text)
+        )
+    known = ['s3cret-token-abcdef', 'a' * 300 + 'b', *('y%04d' % n for n in range(40)), '4711']
+    plain = ''.join(one[:-1] + ' ' for one in known), ' '.join(known), '\u2026'.join(known)
+    for text in plain:
+        for each in (1, 2, 8):
+            line = hexes(hexes(text * 3, each)[:2000], 8).replace('\\\\', '\\\\x5c')[:900]
+            said = {'f': '\\n'.join([line] * 49)}
+            send(method='host/log', params={'level': 'info', 'message': 'm', 'fields': said})
+            os.write(2, (line + '\\n').encode() * 20)
+            raw(line.encode() + b'\\n')
+    reply(id, {})
+    """
+)
+"""Beginnings of secrets, and some whole ones, in escapes of escapes: each line in many levels."""
+
 _ECHO = sh("exec cat")
 
 _ASKS = python(
@@ -317,6 +337,12 @@ CASES = (
         "no secret is searched for long",
         _ALMOST,
         secrets=_MANY_SECRETS,
+    ),
+    _traced(
+        "repeats secrets in chains of escapes",
+        "the lines of one message take several passes",
+        _CHAINED,
+        secrets=[*_SECRETS, *_MANY_SECRETS],
     ),
     _traced("sends back what it reads", "only recorded", _ECHO),
     _traced("asks for initialize", "only recorded", _ASKS),

@@ -197,7 +197,8 @@ class PluginRequests:
         self, method: str, shape: type[P], handle: Callable[[P], None], raw: bytes | msgspec.Raw
     ) -> None:
         # before it is decoded: what is only counted must cost next to nothing
-        if not self._lines.room(trio.current_time()):
+        is_behind = self._reports.lines_waiting(self._plugin) >= MAX_LOG_PER_SECOND
+        if is_behind or not self._lines.room(trio.current_time()):
             self._lines.leave_out(1)
             return
         self._reports.ignored(self._plugin, method, raw)
@@ -246,10 +247,7 @@ class PluginRequests:
         # there is room (see `_take_if_room`), so the gap in the log is explained where it is
         left_out = self._lines.take_left_out("of its lines of log and progress")
         through = self._lines.let_through(len(lines), trio.current_time())
-        if left_out is not None:
-            self._reports.log_line(self._plugin, "warning", left_out, by_host=True)
-        for line in lines[:through]:
-            self._reports.log_line(self._plugin, level, line)
+        self._reports.log_lines(self._plugin, level, lines[:through], left_out)
 
     def _take_progress(self, raw: bytes | msgspec.Raw) -> None:
         # a piece of an answer may not get lost; a search costs next to nothing

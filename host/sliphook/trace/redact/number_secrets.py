@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from .occurrences import FEW, HEAD, WINDOW, Found, Secret
+from .occurrences import FEW, HEAD, Found, Pause, Secret
+
+_STEP: Final = 4 * 1024
+"""Bytes of which all numbers are looked up in one step of the work."""
 
 _BEGIN: Final = re.compile(
     rb"[-0-9](?<![0-9].)(?<![0-9]\..)(?:(?<=[0-9])|(?=[0-9]))"
@@ -31,16 +34,17 @@ class NumberSecrets:
         """Find this one, too: a number of fewer than `HEAD` bytes."""
         self._by_text[secret.text] = secret
 
-    def find(self, text: bytes) -> Iterator[Found]:
+    def find(self, text: bytes, pause: Pause) -> Iterator[Found]:
         """Every one of them in the text, in order; some may lie inside of others."""
         numbers = list(self._by_text)  # others may be added meanwhile
         if len(numbers) <= FEW and not any(number in text for number in numbers):
             return
-        for window in range(0, len(text), WINDOW):
+        for window in range(0, len(text), _STEP):
+            pause()
             # no number lies across both bounds
-            for begin in _BEGIN.finditer(text, window, window + WINDOW + HEAD):
+            for begin in _BEGIN.finditer(text, window, window + _STEP + HEAD):
                 start = begin.start()
-                if start >= window + WINDOW:
+                if start >= window + _STEP:
                     break
                 for end in sorted({begin.end(1), begin.end(2)}):
                     secret = self._by_text.get(text[start:end])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 HEAD: Final = 256
@@ -14,6 +14,13 @@ FEW: Final = 32
 """So many short secrets or numbers are searched for one by one, which is quicker then."""
 
 _COMPARED: Final = 64
+
+Pause = Callable[[], object]
+"""Called between two steps of the work, each of which takes up to about a millisecond."""
+
+
+def go_on() -> None:
+    """No pause."""
 
 
 class Secret(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from .occurrences import Found
+from .occurrences import Found, Pause, go_on
 from .secrets import Secrets
-from .spelling import LEVELS, decoded, decoded_edits, sources, stripped, stripped_edits
+from .spelling import LEVELS, decoded, decoded_pieces, sources, stripped, stripped_pieces
 
 __all__ = ["BEHIND", "REDACTED", "Redactor"]
 
@@ -60,9 +60,14 @@ class Redactor:
 
     The time is linear in the text, and no single step of it is long: the interpreter's lock can be
     taken over in between.
+
+    Args:
+        secrets: these.
+        pause: called between the steps.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), pause: Pause = go_on) -> None:
+        self._pause = pause
         self._secrets = Secrets()
         self.add(secrets)
 
@@ -87,12 +92,12 @@ class Redactor:
             return data[:kept]
         seen = data[: kept + BEHIND]
         most = min(MAX_FOUND, FEW_FOUND + len(seen) // BYTES_EACH)
-        found = list(islice(self._spans(seen, most, is_cut=kept < len(data)), most + 1))
-        if not found:
-            return data[:kept]
-        if len(found) > most:
+        found = self._found(seen, most, is_cut=kept < len(data))
+        if found is None:
             return _REDACTED
-        parts = _apart(part for part in _parts(seen, found) if part.start < kept)
+        parts = _apart(
+            part for part in _parts(seen, self._each(sorted(found))) if part.start < kept
+        )
         if not parts:
             return data[:kept]
         changed = _replaced(seen, parts, kept)
@@ -107,30 +112,42 @@ class Redactor:
             changed = _replaced(seen, parts, kept)
         return changed
 
-    def _spans(self, data: bytes, most: int, *, is_cut: bool) -> Iterator[Found]:
+    def _found(self, data: bytes, most: int, *, is_cut: bool) -> list[Found] | None:
         """Secrets in `data`, at every level of its escapes; they may overlap.
 
-        No more than `most` and a few are looked for at one level.
+        None if there are more than `most`.
         """
-        text, before = data, list[bytes]()
-        for _ in range(LEVELS + 1):
+        text, levels, left = data, list[tuple[bytes, list[Found]]](), most
+        for level in range(LEVELS + 1):
             form = stripped(text)
-            found = list(islice(self._secrets.find(form), most + 1))
-            if len(found) > most:
-                yield from found  # it does not matter where
-            elif len(before) < _CUT_LEVELS:
+            found = list(islice(self._each(self._secrets.find(form, self._pause)), left + 1))
+            if level < _CUT_LEVELS and len(found) <= left:
                 found += self._beginnings(form, is_cut=is_cut)
-            if found:
-                spans = [(one.start, one.end) for one in found]
-                spans = sources(spans, stripped_edits(text))
-                for earlier in reversed(before):
-                    spans = sources(spans, decoded_edits(earlier))
-                for (start, end), one in zip(spans, found, strict=True):
-                    yield Found(start, end, one.secret)
-            before.append(text)
-            text = decoded(text)
-            if text == before[-1]:
+            if len(found) > left:
+                return None
+            left -= len(found)
+            levels.append((text, found))
+            text = decoded(text, self._pause)
+            if text == levels[-1][0]:
                 break
+        # from the last to the first, so each is gone through once
+        all_found, spans = list[Found](), list[tuple[int, int]]()
+        for text, found in reversed(levels):
+            if spans:
+                spans = sources(spans, decoded_pieces(text), self._pause)
+            if found:
+                all_found += found
+                own = [(one.start, one.end) for one in found]
+                spans += sources(own, stripped_pieces(text), self._pause)
+        return [
+            Found(start, end, one.secret)
+            for (start, end), one in zip(spans, all_found, strict=True)
+        ]
+
+    def _each(self, found: Iterable[Found]) -> Iterator[Found]:
+        for one in found:
+            self._pause()
+            yield one
 
     def _beginnings(self, form: bytes, *, is_cut: bool) -> Iterator[Found]:
         """The beginning of a secret at the end of a text, or before a `…`, where it was cut."""
@@ -160,9 +177,9 @@ class Redactor:
 
 
 def _parts(data: bytes, found: Iterable[Found]) -> Iterator[_Part]:
-    """What is to be replaced for each secret; of numbers only those that are values."""
+    """What is to be replaced for each secret, in order; of numbers only those that are values."""
     quotes = _Quotes(data)
-    for start, end, secret in sorted(found):
+    for start, end, secret in found:
         is_value = (
             (secret.bare or secret.number)
             and data[max(0, start - 1) : start] in _BEFORE_VALUE

@@ -17,7 +17,7 @@ from itertools import compress, islice
 from typing import Final, NamedTuple
 
 from .number_secrets import NumberSecrets
-from .occurrences import HEAD, WINDOW, Found, Secret, found_at, occurrences
+from .occurrences import HEAD, WINDOW, Found, Pause, Secret, found_at, go_on, occurrences
 from .short_secrets import STEP, ShortSecrets, begun, step_at
 from .spelling import decoded, stripped
 
@@ -37,7 +37,16 @@ _CHARS: Final = 64
 """Each so many characters of a secret count as one more text in `texts_in`."""
 
 _PLACES: Final = 64
-"""So many places of a text are looked at in the time in which one secret is searched for."""
+_LEAST_PLACES: Final = 4
+"""So many places of a text are looked at in the time in which one secret is searched for: in a
+window of the text, and in a short one."""
+
+SEARCHED: Final = 16
+"""If more secrets would have to be searched for one by one, the text counts as one of them.
+
+Tokens that only begin alike are told apart by other pieces; so these are `aaa…ab`, each of another
+length.
+"""
 
 _ATTEMPTS: Final = 8
 """Places in a secret that are tried for pieces that no other secret has."""
@@ -101,37 +110,52 @@ class Secrets:
         # last: who sees the secret in here finds it, too
         self._given.update(new)
 
-    def find(self, text: bytes) -> Iterator[Found]:
+    def find(self, text: bytes, pause: Pause = go_on) -> Iterator[Found]:
         """Every secret in the text, in no order; they may overlap."""
-        yield from self._short.find(text)
+        yield from self._short.find(text, pause)
         nearby: dict[Secret, list[int]] = {}
+        left = len(text)  # places that may be looked at, though it were quicker to search
         view = memoryview(text)
         for at in range(0, len(text), WINDOW):
+            pause()
             window = view[at : at + WINDOW]
             steps = window[: len(window) // STEP * STEP].cast("I")
             if self._steps.isdisjoint(steps):
                 continue
+            few = max(_LEAST_PLACES, _PLACES * len(window) // WINDOW)
             seen: dict[int, list[int]] = {}
             places = zip(range(at, len(text), STEP), steps, strict=False)
             for place, step in compress(places, map(self._steps.__contains__, steps)):
                 seen.setdefault(step, []).append(place)
             for step, at_step in seen.items():
                 piece = self._by_step[step]
-                if len(at_step) * len(piece.places) <= _PLACES * len(piece.secrets):
-                    yield from self._around(text, at_step, piece.places)
+                looks = len(at_step) * len(piece.places)
+                if looks <= max(left, few * len(piece.secrets)):
+                    left -= looks
+                    yield from self._around(text, at_step, piece.places, pause)
                     continue
                 for secret in piece.secrets:
                     windows = nearby.setdefault(secret, [])
                     if windows[-1:] != [at]:
                         windows.append(at)
+        if len(nearby) > SEARCHED:
+            # all of it: to search takes long if both the text and the secrets repeat themselves
+            yield Found(0, len(text), next(iter(nearby)))
+            return
         for secret, windows in nearby.items():
+            pause()
             yield from occurrences(secret, text, windows)
-        yield from self._numbers.find(text)
+        yield from self._numbers.find(text, pause)
 
     def _around(
-        self, text: bytes, at_step: Iterable[int], places: Iterable[tuple[int, int]]
+        self,
+        text: bytes,
+        at_step: Iterable[int],
+        places: Iterable[tuple[int, int]],
+        pause: Pause,
     ) -> Iterator[Found]:
         for offset, length in places:
+            pause()
             for start in (at - offset for at in at_step if at >= offset):
                 for secret in self._by_head.get(text[start : start + length], ()):
                     yield found_at(secret, text, start)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from itertools import compress
 from typing import Final
 
-from .occurrences import FEW, WINDOW, Found, Secret, found_at, occurrences
+from .occurrences import FEW, WINDOW, Found, Pause, Secret, found_at, occurrences
 
 STEP: Final = 4
 
@@ -42,7 +42,7 @@ class ShortSecrets:
             self._lengths.add(length)
         self._all.append(secret)
 
-    def find(self, text: bytes) -> Iterator[Found]:
+    def find(self, text: bytes, pause: Pause) -> Iterator[Found]:
         """Every one of them in the text, in no order; they may overlap."""
         windows = range(0, len(text), WINDOW)
         if len(self._all) <= FEW:
@@ -53,6 +53,7 @@ class ShortSecrets:
             yield from occurrences(secret, text, windows)
         ends: dict[Secret, int] = {}
         for at in windows:
+            pause()
             starts = begun(text, at, self._begins)
             for found in self._looked_up(text, starts) if starts else ():
                 if found.start >= ends.get(found.secret, 0):
