@@ -92,7 +92,8 @@ def _parts(piece: bytes) -> tuple[list[bytes], list[bytes]]:
     """The piece in parts, of which every second one is a unit, and what becomes of each."""
     parts = _UNIT.split(piece)
     form = parts.copy()
-    form[1::2] = map(_character, parts[1::2])
+    # without the backslashes, of which there may be thousands: what is cached is short
+    form[1::2] = [_character(unit.lstrip(b"\\")) for unit in parts[1::2]]
     return parts, form
 
 
@@ -155,8 +156,7 @@ def _source_of_decoded(parts: list[bytes], form: list[bytes]) -> Callable[[int],
 
 
 @lru_cache(maxsize=1_024)
-def _character(unit: bytes) -> bytes:
-    digits = unit.lstrip(b"\\")
+def _character(digits: bytes) -> bytes:
     if len(digits) != _WHOLE[digits[:1]]:
         return b""
     return chr(int(digits[1:], 16)).encode("utf-8", "surrogatepass")
