@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio.testing
 
-from sliphook import PluginHost
+from sliphook import PluginHost, ToolOffer
 from sliphook.adapters.attached import service
 from sliphook.adapters.attached.agent_session import AgentSession
 from sliphook.adapters.relayed.messages import Offers
@@ -150,7 +150,7 @@ async def test_those_who_watch_share_the_offers_and_have_a_pass_each(
         return now(self, session_id)
 
     def kept(value: Any, **named: Any) -> bytes:
-        if isinstance(value, Offers):
+        if isinstance(value, (ToolOffer, Offers)):
             encoded.append(value)
         return encode(value, **named)
 
@@ -170,7 +170,7 @@ async def test_those_who_watch_share_the_offers_and_have_a_pass_each(
                 assert await offers_from(one) == names
             trio.lowlevel.remove_instrument(passes)
     assert (passes.all, passes.most) == (10, 1)
-    assert len(encoded) == 4
+    assert len(encoded) == 450 + 1  # each tool once, and the end
 
 
 async def test_a_request_while_its_session_begins_waits_for_it(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import is_
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
-
-T = TypeVar("T")
 
 MOST_OFFERS: Final = 200
 """In one page. The SDK `mcp` takes 20 us for a small tool."""
@@ -16,24 +14,25 @@ MOST_BYTES: Final = 128 * 1024
 """Of one page as JSON, unless a single offer has more. The SDK takes 7 ms for 40,000 values."""
 
 
-def page_end(offers: tuple[object, ...], begin: int) -> int:
-    """Where the page that begins there ends: behind one offer at least, if there is one."""
-    end = min(len(offers), begin + MOST_OFFERS)
+def page_at(offers: tuple[object, ...], begin: int) -> list[msgspec.Raw]:
+    """The page that begins there, as JSON: one offer at least, if there is one."""
+    found: list[msgspec.Raw] = []
     size = 0
-    for at in range(begin, end):
-        size += len(msgspec.json.encode(offers[at]))
-        if size > MOST_BYTES:
-            return max(at, begin + 1)
-    return end
+    for offer in offers[begin : begin + MOST_OFFERS]:
+        encoded = msgspec.json.encode(offer)
+        size += len(encoded)
+        if size > MOST_BYTES and found:
+            break
+        found.append(msgspec.Raw(encoded))
+    return found
 
 
-def in_pages(offers: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    """All of them; each page is found when it is asked for."""
+def in_pages(offers: tuple[object, ...]) -> Iterator[list[msgspec.Raw]]:
+    """All of them; each page is made when it is asked for."""
     begin = 0
-    while begin < len(offers):
-        end = page_end(offers, begin)
-        yield offers[begin:end]
-        begin = end
+    while page := page_at(offers, begin):
+        yield page
+        begin += len(page)
 
 
 def are_same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from itertools import chain
 from typing import Final, Protocol
 
 import msgspec
@@ -28,6 +27,7 @@ from .peer import Peer
 from .waiting_calls import WaitingCalls
 
 GATHER_S: Final = 0.05
+_OFFERS: Final = Offers.__struct_config__.tag
 
 
 class ToldCalls(Protocol):
@@ -108,16 +108,13 @@ class SharedOffers:
 
 
 async def _in_lines(offers: Offers) -> tuple[bytes, ...]:
-    pages = chain(
-        (Offers(tools=page, more=True) for page in in_pages(offers.tools)),
-        (Offers(commands=page, more=True) for page in in_pages(offers.commands)),
-        (Offers(),),
-    )
     lines: list[bytes] = []
-    for page in pages:
-        lines.append(msgspec.json.encode(page) + b"\n")
-        await trio.lowlevel.checkpoint()
-    return tuple(lines)
+    for kind, some in (("tools", offers.tools), ("commands", offers.commands)):
+        for page in in_pages(some):
+            said = {"type": _OFFERS, kind: page, "more": True}
+            lines.append(msgspec.json.encode(said) + b"\n")
+            await trio.lowlevel.checkpoint()
+    return *lines, msgspec.json.encode(Offers()) + b"\n"
 
 
 class Served:

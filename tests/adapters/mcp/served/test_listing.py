@@ -9,7 +9,7 @@ import pytest
 
 from sliphook import CommandOffer, ToolOffer
 from sliphook.adapters.relayed.messages import Offers
-from sliphook.adapters.relayed.pages import MOST_BYTES, MOST_OFFERS, in_pages, page_end
+from sliphook.adapters.relayed.pages import MOST_BYTES, MOST_OFFERS, in_pages, page_at
 
 from .test_wire import Fixed, Pipes, served
 
@@ -118,4 +118,4 @@ def test_a_page_has_so_many_offers_and_bytes() -> None:
     huge = tools(3, {"type": "object", "description": "x" * MOST_BYTES})
     assert [len(page) for page in in_pages(huge)] == [1, 1, 1]
     assert list(in_pages(())) == []
-    assert page_end((), 0) == 0
+    assert page_at((), 0) == []

@@ -14,8 +14,9 @@ import trio
 
 from sliphook import HostError, ToolOffer
 from sliphook.adapters.mcp.serve.backend import AskedFor, Backend
+from sliphook.adapters.mcp.serve.incoming import MAX_LINE_BYTES
+from sliphook.adapters.mcp.serve.outgoing import MOST_OPEN
 from sliphook.adapters.mcp.serve.server import serve
-from sliphook.adapters.mcp.serve.wire import MAX_LINE_BYTES, MOST_OPEN
 from sliphook.adapters.relayed.messages import Called, Offers
 from sliphook.adapters.relayed.waiting_calls import Person, Report
 from tests.heartbeat import LIMIT_MS, heartbeat
@@ -90,12 +91,15 @@ class Pipes:
     async def say(self, **message: Any) -> None:
         await self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
+    async def read(self, most: int) -> None:
+        await trio.lowlevel.wait_readable(self._get)
+        piece = os.read(self._get, most)
+        assert piece, "the server has ended"
+        self._bytes += piece
+
     async def hear(self) -> dict[str, Any]:
         while b"\n" not in self._bytes:
-            await trio.lowlevel.wait_readable(self._get)
-            piece = os.read(self._get, 65536)
-            assert piece, "the server has ended"
-            self._bytes += piece
+            await self.read(65536)
         line, _, rest = bytes(self._bytes).partition(b"\n")
         self._bytes = bytearray(rest)
         found: dict[str, Any] = json.loads(line)
@@ -112,6 +116,14 @@ class Pipes:
         await self.say(id=id, method="tools/call", params=params)
 
 
+async def serve_fixed(source: int, sink: int, backend: Backend) -> None:
+    async def choose(*_: object) -> Backend:
+        await trio.lowlevel.checkpoint()
+        return backend
+
+    await serve(source, sink, choose)
+
+
 @asynccontextmanager
 async def served(backend: Backend, *, sockets: bool = False) -> AsyncGenerator[Pipes]:
     """A server, which ends when the client's pipes are closed."""
@@ -124,13 +136,9 @@ async def served(backend: Backend, *, sockets: bool = False) -> AsyncGenerator[P
         source, put = os.pipe()
         get, sink = os.pipe()
 
-    async def choose(*_: object) -> Backend:
-        await trio.lowlevel.checkpoint()
-        return backend
-
     with trio.fail_after(WAIT_S):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(serve, source, sink, choose)
+            nursery.start_soon(serve_fixed, source, sink, backend)
             yield Pipes(put, get)
             for descriptor in {put, get}:
                 os.close(descriptor)
@@ -170,6 +178,8 @@ async def test_a_call_over_pipes_and_sockets(sockets: bool) -> None:
         (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
         (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
         (b'{"jsonrpc":"2.0","id":3,"method":"nonsense"}', -32601, 3),
+        (b'{"jsonrpc":"2.0","id":"' + b"x" * 257 + b'","method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1' + b"0" * 300 + b',"method":"ping"}', -32600, None),
     ],
 )
 async def test_what_is_no_request_is_answered_with_an_error(
@@ -342,11 +352,12 @@ async def test_of_a_client_that_does_not_read_so_many_requests_are_read_and_no_m
         assert len(read) <= MOST_OPEN + 64  # some answers are in the queue and in the pipe
 
 
-async def test_an_id_that_is_open_is_refused() -> None:
+@pytest.mark.parametrize("id", [1, "1", "01", " 1"])
+async def test_an_id_that_is_open_is_refused(id: int | str) -> None:
     async with served(Fixed()) as client:
         await client.initialize()
         await client.call(1, hang=True)
-        await client.call(1, a=1)
+        await client.say(id=id, method="ping")
         assert (await client.hear())["error"]["message"] == "a request of this id is open"
 
 
@@ -364,14 +375,9 @@ async def test_a_client_that_closes_what_it_reads_ends_all() -> None:
     source, put = os.pipe()
     get, sink = os.pipe()
     backend = Fixed()
-
-    async def choose(*_: object) -> Backend:
-        await trio.lowlevel.checkpoint()
-        return backend
-
     with trio.fail_after(WAIT_S):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(serve, source, sink, choose)
+            nursery.start_soon(serve_fixed, source, sink, backend)
             client = Pipes(put, get)
             await client.initialize()
             os.close(get)

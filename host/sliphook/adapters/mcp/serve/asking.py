@@ -32,6 +32,8 @@ from .backend import untold
 
 PARKED_S: Final = 300.0
 """How long a question waits for the client to make the call again. A session asks one at a time."""
+MOST_PARKED: Final = 32
+"""Questions that wait so; for a further one the oldest is over, and its call with it."""
 _QUESTION: Final = "question"
 
 Work = Callable[[Person, Report], Awaitable[CallToolResult]]
@@ -77,10 +79,17 @@ def _accepted(said: object) -> dict[str, Any] | None:
 
 
 class _Running:
-    """One call that may ask while no request of the client is open for it."""
+    """One call that may ask while no request of the client is open for it.
+
+    Attributes:
+        scope: of the call.
+        over: the call has ended.
+        report: takes its progress.
+    """
 
     def __init__(self, work: Work) -> None:
         self.scope = trio.CancelScope()
+        self.over = trio.Event()
         self.report: Report = untold
         self._work = work
         self._question: _Question | None = None
@@ -97,6 +106,7 @@ class _Running:
             outcome = error
         finally:
             self._outcome = outcome
+            self.over.set()
             self._change()
 
     def _change(self) -> None:
@@ -122,13 +132,19 @@ class _Running:
             self._question, question.answer = None, answer
             question.answered.set()
 
+    async def end(self) -> None:
+        """Give the call up, and wait until it has ended."""
+        self.scope.cancel()
+        with trio.CancelScope(shield=True):
+            await self.over.wait()
+
     async def news(self) -> CallToolResult | _Question:
         """What comes next; raises what the call has raised."""
         try:
             while self._question is None and self._outcome is None:
                 await self._changed.wait()
         except trio.Cancelled:
-            self.scope.cancel()
+            await self.end()
             raise
         if self._question is not None:
             return self._question
@@ -172,9 +188,9 @@ class ByResult:
         running.report = untold
         if isinstance(news, CallToolResult):
             return news
-        return self._park(running, news)
+        return await self._park(running, news)
 
-    def _park(self, running: _Running, question: _Question) -> InputRequiredResult:
+    async def _park(self, running: _Running, question: _Question) -> InputRequiredResult:
         now_s = trio.current_time()
         # also of calls that ended otherwise: their scope is never cancelled
         for left in [key for key, (one, _) in self._parked.items() if one.scope.deadline <= now_s]:
@@ -182,6 +198,9 @@ class ByResult:
         state = new_id()
         self._parked[state] = running, question
         running.scope.deadline = now_s + PARKED_S
+        while len(self._parked) > MOST_PARKED:
+            oldest, _ = self._parked.pop(next(iter(self._parked)))
+            await oldest.end()
         form = ElicitRequestFormParams(message=question.prompt, requested_schema=question.schema)
         return InputRequiredResult(
             input_requests={_QUESTION: ElicitRequest(params=form)}, request_state=state

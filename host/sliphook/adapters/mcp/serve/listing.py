@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from sliphook.adapters.relayed.pages import are_same, page_end
+from sliphook.adapters.relayed.pages import are_same, page_at
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Listing(Generic[T]):
         begin = 0 if cursor is None else self._begins.get(cursor)
         if begin is None:
             raise MCPError(INVALID_PARAMS, "this list is over; list again from the beginning")
-        end = page_end(self._offers, begin)
+        end = begin + len(page_at(self._offers, begin))
         page = self._offers[begin:end]
         if end == len(self._offers):
             return page, None

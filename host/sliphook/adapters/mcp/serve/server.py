@@ -42,17 +42,21 @@ from sliphook.quoting import quote
 from . import rendering
 from .asking import ByResult, by_request, can_ask
 from .backend import AskedFor, Backend, untold
+from .incoming import Incoming
 from .joined import call_of, session_of
 from .listing import Listing
-from .wire import FLUSH_S, Incoming, Outgoing
+from .outgoing import Outgoing
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+logging.getLogger("mcp").setLevel(logging.ERROR)  # its warnings are of the client's messages
 
 NAME: Final = "sliphook"
 GATHER_S: Final = 0.05
 """How long changes of the offers are gathered, before the client is told once."""
 MOST_LISTENING: Final = 16
+FLUSH_S: Final = 1.0
+"""How long the client has to read what is written at the end."""
 _NAME_CHARS: Final = 80
 _COMPARED: Final = 16
 """Offers in a step, of which each may have 20,000 values."""
@@ -198,7 +202,7 @@ class ToolServer:
             if self._backend is None:
                 info = ctx.session.client_params
                 client = KnownClient(
-                    info.client_info.name if info is not None else None,
+                    info.client_info.name[:_NAME_CHARS] if info is not None else None,
                     can_ask(ctx.session.client_capabilities),
                     session_of(_meta(ctx)),
                 )

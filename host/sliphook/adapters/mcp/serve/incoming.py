@@ -1,7 +1,7 @@
-"""The wire of the server: a message a line, on descriptors that no one else has.
+"""What the client sends: a message a line.
 
 The SDK's own transport reads lines of any length in a thread that no cancel ends, and says nothing
-of junk; so this one is in its place, with the same streams.
+of junk; so this one is in its place.
 """
 
 from __future__ import annotations
@@ -9,19 +9,17 @@ from __future__ import annotations
 import os
 import re
 import select
-import socket
-import stat
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, TypeGuard, cast
 
 import anyio
 import msgspec
 import trio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
-from mcp.shared.message import SessionMessage
+from anyio.abc import ObjectReceiveStream
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
     ErrorData,
@@ -30,6 +28,7 @@ from mcp_types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    RequestId,
 )
 
 from sliphook.adapters.mcp.transports.bounds import WHOLE_STEP_BYTES, whole_pieces
@@ -37,17 +36,18 @@ from sliphook.adapters.weighing import excess_of
 from sliphook.wire.faults import id_in
 from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
 
+from .outgoing import Outgoing
+
 MAX_LINE_BYTES: Final = MAX_HOST_MESSAGE_BYTES
 """No plugin could be told more."""
 LIGHT_BYTES: Final = 1_024
 """What is no longer is not weighed."""
-MOST_OPEN: Final = 256
-"""Requests of the client that are not answered yet; a further one is refused."""
-FLUSH_S: Final = 1.0
-"""How long the client has to read what is written at the end."""
+MOST_ID_CHARS: Final = 256
+"""An id is kept, and stands in the answer."""
+_MOST_ID: Final = 10**MOST_ID_CHARS
+STALL_S: Final = 1.0
+"""A client that has closed its stdin, and reads nothing for so long, is not waited for."""
 _CHUNK: Final = 64 * 1024
-_WITHOUT_BLOCKING: Final = select.PIPE_BUF
-_QUEUED: Final = 16
 _KEPT: Final = 512
 _TOO_LONG: Final = f"it is over {MAX_LINE_BYTES // 2**20} MiB"
 _ID: Final = rb'"id"\s*:\s*(\d{1,15}|"[ !#-\[\]-~]{1,100}")'
@@ -67,77 +67,6 @@ class _Unread(NamedTuple):
     code: int = INVALID_REQUEST
 
 
-class Outgoing(ObjectSendStream[SessionMessage]):
-    """What is sent to the client. One task, `run`, writes; a line is never torn by a cancel.
-
-    Attributes:
-        open: the requests of the client that wait for an answer, by id, as text.
-    """
-
-    def __init__(self, sink: int) -> None:
-        self.open: set[str] = set()
-        self._sink = sink
-        self._put, self._get = trio.open_memory_channel[bytes](_QUEUED)
-        self._is_socket = stat.S_ISSOCK(os.fstat(sink).st_mode)
-
-    async def send(self, item: SessionMessage) -> None:
-        """Queue one message; waits while the client does not read.
-
-        Raises:
-            anyio.BrokenResourceError: the client reads no more.
-        """
-        message = item.message
-        await self.write(message)
-        # not before: of a client that does not read, no more wait here than it may have open
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            self.open.discard(str(message.id))
-
-    async def write(self, message: JSONRPCMessage) -> None:
-        """The same for a message that is no answer to an open request."""
-        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-        try:
-            await self._put.send(line)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            raise anyio.BrokenResourceError from None
-
-    async def refuse(self, id: Any, code: int, why: str) -> None:
-        """Answer what cannot be read."""
-        error = ErrorData(code=code, message=why)
-        try:
-            await self.write(JSONRPCError(jsonrpc="2.0", id=id, error=error))
-        except anyio.BrokenResourceError:
-            await trio.lowlevel.checkpoint()
-
-    async def aclose(self) -> None:
-        """Nothing more is sent."""
-        self._put.close()
-
-    async def run(self, gone: Callable[[], None]) -> None:
-        """Write until all is written; `gone` is called if the client reads no more."""
-        try:
-            async with self._get:
-                async for line in self._get:
-                    await self._write(memoryview(line))
-        except OSError:
-            gone()
-
-    async def _write(self, view: memoryview) -> None:
-        while view:
-            if not select.select([], [self._sink], [], 0)[1]:
-                await trio.lowlevel.wait_writable(self._sink)
-            view = view[self._write_some(view) :]
-
-    def _write_some(self, view: memoryview) -> int:
-        if not self._is_socket:
-            # a pipe that is writable takes so many bytes at once
-            return os.write(self._sink, view[:_WITHOUT_BLOCKING])
-        with socket.socket(fileno=os.dup(self._sink)) as sink:
-            try:
-                return sink.send(view, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return 0
-
-
 class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """What the client sends. Ends with its stdin; what is no message is answered with an error."""
 
@@ -155,15 +84,34 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
             anyio.EndOfStream: stdin is at its end.
         """
         while True:
+            await self._until(lambda: self._out.has_room)
             line = await self._line()
             if line is None:
                 raise anyio.EndOfStream
             message = await (self._read(line) if isinstance(line, bytes) else self._answer(line))
             if message is not None:
-                return SessionMessage(message)
+                return message
 
     async def aclose(self) -> None:
         """Nothing is to be done: the descriptor is the caller's."""
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait for the client to read, or for what it has cancelled to end.
+
+        Raises:
+            anyio.EndOfStream: it has closed its stdin, and that does not happen.
+        """
+        while not holds():
+            with trio.move_on_after(STALL_S) as stall:
+                await self._out.changed.wait()
+            if stall.cancelled_caught and self._is_closed():
+                raise anyio.EndOfStream
+
+    def _is_closed(self) -> bool:
+        """Whether the client sends no more; what it has sent before may not be read yet."""
+        look = select.poll()
+        look.register(self._source, getattr(select, "POLLRDHUP", 0))
+        return bool(look.poll(0))
 
     async def _line(self) -> bytes | _Unread | None:
         while True:
@@ -202,19 +150,20 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
             if end >= 0 or not await self._more():
                 return _Unread(first, last, _TOO_LONG)
 
-    async def _answer(self, unread: _Unread) -> JSONRPCMessage | None:
+    async def _answer(self, unread: _Unread) -> SessionMessage | None:
         """Refuse it; an answer of the client counts as an error, so that no one waits for it."""
         first, last = unread.first[:_KEPT], unread.last[-_KEPT:]
         found = _ID_FIRST.match(first) or _ID_LAST.search(last)
         id = found and id_in(found[1])
         why = f"the message is not read: {unread.why}"
+        await trio.lowlevel.checkpoint()
         if id is not None and _IS_ANSWER.match(first):
             error = ErrorData(code=unread.code, message=why)
-            return JSONRPCError(jsonrpc="2.0", id=id, error=error)
-        await self._out.refuse(id, unread.code, why)
+            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error))
+        self._out.refuse(id, unread.code, why)
         return None
 
-    async def _read(self, line: bytes) -> JSONRPCMessage | None:
+    async def _read(self, line: bytes) -> SessionMessage | None:
         if not line.strip():
             await trio.lowlevel.checkpoint()
             return None
@@ -229,25 +178,35 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
             return await self._answer(_Unread(line, line, f"it is no JSON: {error}", PARSE_ERROR))
         fields = cast("dict[str, Any]", found if isinstance(found, dict) else {})
         id = fields.get("id")
-        has_id = isinstance(id, (int, str)) and not isinstance(id, bool)
+        has_id = _is_id(id)
         message = _message(fields, has_id) if fields.get("jsonrpc") == "2.0" else None
         if message is None:
-            await self._out.refuse(
-                id if has_id else None, INVALID_REQUEST, "the line is no message of JSON-RPC 2.0"
-            )
+            why = "the line is no message of JSON-RPC 2.0"
+            self._out.refuse(id if has_id else None, INVALID_REQUEST, why)
+            await trio.lowlevel.checkpoint()
             return None
-        if isinstance(message, JSONRPCNotification):
-            if message.method == "notifications/cancelled":
-                self._out.open.discard(str((message.params or {}).get("requestId")))
-        elif isinstance(message, JSONRPCRequest):
-            if str(message.id) in self._out.open:
-                await self._out.refuse(id, INVALID_REQUEST, "a request of this id is open")
-                return None
-            if len(self._out.open) >= MOST_OPEN:
-                await self._out.refuse(id, INTERNAL_ERROR, f"{MOST_OPEN} requests are open")
-                return None
-            self._out.open.add(str(message.id))
-        return message
+        if isinstance(message, JSONRPCRequest):
+            return await self._begin(message, len(whole))
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            id = cancelled_request_id_from_params(message.params)
+            if id is not None:
+                self._out.cancel(id)
+        return SessionMessage(message)
+
+    async def _begin(self, request: JSONRPCRequest, size: int) -> SessionMessage | None:
+        """Pass on a request that may be open; the SDK says if it ends without an answer."""
+        id, out = request.id, self._out
+        # what is cancelled is not answered: only here can the client have its place again
+        await self._until(lambda: not out.cancelled or out.why_not(id, size) is None)
+        if (refused := out.why_not(id, size)) is not None:
+            out.refuse(id, *refused)
+            return None
+        out.open(id, size)
+
+        async def over() -> None:
+            out.over(id)
+
+        return SessionMessage(request, ServerMessageMetadata(on_request_unanswered=over))
 
 
 async def _whole(line: bytes) -> bytes:
@@ -258,6 +217,12 @@ async def _whole(line: bytes) -> bytes:
         if len(line) > WHOLE_STEP_BYTES:
             await trio.lowlevel.checkpoint()
     return b"".join(pieces)
+
+
+def _is_id(value: object) -> TypeGuard[RequestId]:
+    if isinstance(value, str):
+        return len(value) <= MOST_ID_CHARS
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST_ID
 
 
 def _message(fields: dict[str, Any], has_id: bool) -> JSONRPCMessage | None:
