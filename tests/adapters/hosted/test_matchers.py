@@ -1,4 +1,4 @@
-"""Matchers, the names of tools, and Claude Code's `if`."""
+"""Matchers, and the names of tools and of their arguments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import time
 import pytest
 
 from sliphook.adapters.dialects.hosted.known import SYSTEMS
-from sliphook.adapters.dialects.hosted.matchers import BadMatcher, Rule, matcher
-from sliphook.adapters.dialects.hosted.toolmap import ToolMap
-from sliphook.adapters.foreign.conditions import holds
+from sliphook.adapters.dialects.hosted.matchers import MAX_VALUE_CHARS, BadMatcher, Rule, matcher
+from sliphook.adapters.dialects.hosted.toolmap import Reach, ToolMap
 
 
 @pytest.mark.parametrize(
@@ -64,26 +63,77 @@ def test_the_names_of_tools() -> None:
     assert claude.shown("Bash", "shell", "agent").name == "Bash"
     assert claude.shown("search", None, "mcp:files").name == "mcp__files__search"
     assert claude.shown("deploy", None, "agent").name == "deploy"
-    assert claude.reach(("Bash",)) == (("Bash", "sh"), ("shell",))
-    assert docker.reach(("shell",)) == (("shell", "sh"), ("shell",))
-    assert claude.reach(("Deploy",)) == (("Deploy",), ())
+    of_shells = Reach(names=("sh",), kinds=("shell",), origins=())
+    assert claude.reach(("Bash",)) == of_shells
+    assert docker.reach(("shell",)) == of_shells
+    assert claude.reach(("Deploy",)) == Reach(names=(), kinds=(), origins=())
+
+
+def test_a_value_that_is_too_long_to_be_tried_fits() -> None:
+    one = matcher("search", "rm -rf|curl")
+    assert not one.fits("x" * MAX_VALUE_CHARS)
+    assert one.fits("x" * MAX_VALUE_CHARS + "; rm -rf y")
+
+
+def test_an_expression_that_uses_up_its_steps_fits() -> None:
+    one = matcher("search", r"(?<![\w-])(\w+\s*)+-rf(?!x)")
+    assert one.fits("rm -rf y")
+    assert one.fits("a" * 30 + "! rm -rf y")
+    assert not one.fits("ls -l")
 
 
 @pytest.mark.parametrize(
-    ("rule", "tool", "arguments", "fits"),
+    ("glob", "origins"),
     [
-        (None, "Bash", {}, True),
-        ("Bash(git commit:*)", "Bash", {"command": "git commit -m x"}, True),
-        ("Bash(git commit:*)", "Bash", {"command": "cd a && git commit"}, True),
-        ("Bash(git commit:*)", "Bash", {"command": "git commits"}, False),
-        ("Bash(git *)", "Bash", {"command": "git push"}, True),
-        ("Bash", "Bash", {"command": "x"}, True),
-        ("Bash(ls)", "Write", {"file_path": "ls"}, False),
-        ("Edit(*.py)", "Edit", {"file_path": "/p/a.py"}, True),
-        ("Edit(src/**)", "Edit", {"file_path": "/p/src/a.py"}, True),
-        ("Edit(*.py)", "Edit", {"file_path": "/p/a.js"}, False),
-        ("no rule (", "Bash", {}, True),
+        ("mcp__x__t", ("mcp:x",)),
+        ("mcp__a__b__c", ("mcp:a", "mcp:a__b")),
+        ("mcp__a*", ("mcp:*",)),
+        ("*Bas*", ("mcp:*",)),
+        ("mcp__x", ()),
+        ("Bash", ()),
     ],
 )
-def test_conditions(rule: str | None, tool: str, arguments: dict[str, str], fits: bool) -> None:
-    assert holds(rule, tool, arguments) is fits
+def test_a_name_of_a_tool_of_a_server_reaches_the_server(
+    glob: str, origins: tuple[str, ...]
+) -> None:
+    assert ToolMap(SYSTEMS["claude-code"].tools, {}).reach((glob,)).origins == origins
+
+
+def test_the_names_of_servers_in_the_other_systems() -> None:
+    def reached(system: str, glob: str) -> tuple[str, ...]:
+        return ToolMap(SYSTEMS[system].tools, {}).reach((glob,)).origins
+
+    assert reached("docker-agent", "files_read") == ("mcp:files",)
+    assert reached("copilot", "git-hub-read") == ("mcp:git", "mcp:git-hub")
+    assert reached("cursor", "MCP:read") == ("mcp:*",)
+    assert reached("cursor", "Shell") == ()
+
+
+def test_a_tool_of_a_server_has_its_name_once() -> None:
+    claude = ToolMap(SYSTEMS["claude-code"].tools, {})
+    assert claude.shown("mcp__files__read", "mcp", "mcp:files").name == "mcp__files__read"
+    assert claude.shown("Read", "mcp", "mcp:files").name == "mcp__files__Read"
+    docker = ToolMap(SYSTEMS["docker-agent"].tools, {})
+    assert docker.shown("mcp_files_read", "mcp", "mcp:files").name == "files_read"
+
+
+def test_of_two_arguments_of_one_name_the_one_that_the_tool_takes_counts() -> None:
+    said = ToolMap(SYSTEMS["claude-code"].tools, {"sh": {"as": "Bash", "cmd": "command"}})
+    shown = said.shown("sh", None, "agent")
+    for given in ({"cmd": "rm", "command": "ls"}, {"command": "ls", "cmd": "rm"}):
+        assert shown.theirs(given) == {"command": "rm"}
+        assert shown.doubt(given) is None
+    assert shown.ours({"command": "ls -h", "cmd": "x"}) == {"cmd": "ls -h"}
+
+
+def test_of_two_arguments_of_one_name_none_counts_if_the_tool_may_take_either() -> None:
+    docker = ToolMap(SYSTEMS["docker-agent"].tools, {})
+    shown = docker.shown("terminal", "shell", "agent")
+    why = "'cmd' and 'command' are both 'cmd'"
+    assert why in (shown.doubt({"cmd": "ls", "command": "rm"}) or "")
+    assert why in (shown.doubt({"command": "rm", "cmd": "ls"}) or "")
+    assert shown.doubt({"command": "rm"}) is None
+    assert shown.doubt({"cmd": "rm"}) is None
+    both = {"t": {"as": "Bash", "a": "command", "b": "command"}}
+    twice = ToolMap(SYSTEMS["claude-code"].tools, both).shown("t", None, "agent")
+    assert twice.doubt({"a": "ls", "b": "rm"}) is not None

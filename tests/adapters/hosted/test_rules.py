@@ -130,6 +130,26 @@ def test_an_answer_that_was_cut_denies(system: str) -> None:
     )
 
 
+@pytest.mark.parametrize("system", READERS)
+def test_white_space_that_was_cut_denies(system: str) -> None:
+    told = asked(READERS[system])
+    assert verdict(system, told, " \n" * 10, is_cut=True).answer.denied is not None
+    assert verdict(system, told, " \n" * 10).answer == HookAnswer()
+
+
+@pytest.mark.parametrize("system", READERS)
+def test_json_that_is_too_deep_to_be_read_denies(system: str) -> None:
+    deep = '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"
+    rule = "closed" if system == "docker-agent" else "open"
+    got = verdict(system, asked(READERS[system]), deep, on_failure=rule)
+    assert got.answer.denied is not None
+
+
+def test_a_mark_of_the_byte_order_does_not_hide_a_deny() -> None:
+    told = asked("preToolUse")
+    assert verdict("cursor", told, '\ufeff{"permission":"deny"}').answer.denied is not None
+
+
 def test_an_answer_that_was_cut_ends_the_turn_where_a_block_does() -> None:
     told = done("post_tool_use")
     block = verdict("docker-agent", told, {"decision": "block", "reason": "no"})

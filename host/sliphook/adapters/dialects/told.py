@@ -88,6 +88,7 @@ class OfTool(Happening, frozen=True, kw_only=True):
         origin: `agent`, or `mcp:SERVER`.
         arguments: what it is called with.
         model_call_id: the model's own id of the call; None if the agent does not say.
+        doubt: why the tool may take other arguments than these, as a sentence; None if it does not.
     """
 
     tool_name: str
@@ -95,6 +96,7 @@ class OfTool(Happening, frozen=True, kw_only=True):
     origin: str
     arguments: dict[str, Any]
     model_call_id: str | None = None
+    doubt: str | None = None
 
 
 class ToolAsked(OfTool, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 from sliphook.adapters.dialects.hosted.handler import Handler
 from sliphook.adapters.dialects.hosted.hosted import Ended, Hosted
 from sliphook_sdk.command.awaited import run_in_thread
+from sliphook_sdk.command.kept_output import LEFT_OUT
 from sliphook_sdk.command.running import Command
 from sliphook_sdk.errors import CommandError
 
@@ -73,11 +74,16 @@ async def run_command(
         return Ended(exit_code=None, failure=str(error))
     return Ended(
         exit_code=None if result.timed_out else result.status,
-        stdout=result.stdout,
+        stdout=_begun(result.stdout) if result.stdout_cut else result.stdout,
         stderr=result.stderr,
         is_cut=result.stdout_cut,
         failure=f"took longer than {timeout_s:g} s" if result.timed_out else None,
     )
+
+
+def _begun(stdout: str) -> str:
+    """An output that was cut; empty if it begins with white space alone."""
+    return stdout if stdout.partition(LEFT_OUT)[0].replace("\ufeff", "").strip() else ""
 
 
 def environment(system: Hosted, handler: Handler, place: Place, stdin: bytes) -> dict[str, str]:

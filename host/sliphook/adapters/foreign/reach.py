@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sliphook.adapters.dialects.hosted.hosted import TOOL_NAMES
 from sliphook.adapters.dialects.hosted.matchers import matcher
 from sliphook.adapters.dialects.hosted.toolmap import ToolMap
 from sliphook.settings import Settings
@@ -19,7 +20,7 @@ def dead_matchers(source: Source, settings: Settings) -> list[str]:
     for handler in source.handlers:
         rows = source.system.named(handler.event)
         names = matcher(source.system.rule, handler.matcher).names
-        if not names or not any(row.matched in ("tool_name", "toolName") for row in rows):
+        if not names or not any(row.matched in TOOL_NAMES for row in rows):
             continue
         if not any(tools.may_be(name) for name in names):
             lines[

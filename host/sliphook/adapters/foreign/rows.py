@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from sliphook.adapters.dialects.hosted.handler import Handler
-from sliphook.adapters.dialects.hosted.hosted import Hosted, HostedEvent
+from sliphook.adapters.dialects.hosted.hosted import TOOL_NAMES, Hosted, HostedEvent
 from sliphook.adapters.dialects.hosted.matchers import Matcher, matcher
 from sliphook.adapters.dialects.hosted.toolmap import ToolMap
 from sliphook_sdk.protocol import CATALOGUE, OnFailure
@@ -18,6 +18,9 @@ from sliphook_sdk.protocol.patterns.domains import FOREIGN_IN_TOOLS
 GRACE_S: Final = 5.0
 """What an answer may take longer than its commands."""
 _OF_TOOLS: Final = ("pre_tool_call", "post_tool_call")
+_MOST_PATTERNS: Final = 100
+_MOST_PATTERN_CHARS: Final = 2_000
+"""Of one entry; with more it is asked about every tool, so that no manifest has too many."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,22 +128,26 @@ def _matches(
     """What narrows the subscriptions, so that the host does not ask about other tools."""
     if ours not in _OF_TOOLS:
         return (None,)
-    names: dict[str, None] = {}
-    kinds: dict[str, None] = {}
+    globs: dict[str, None] = {}
     for row in rows:
         for _, one in row.hooks:
-            if row.event.matched not in ("tool_name", "toolName") or one.globs is None:
+            if row.event.matched not in TOOL_NAMES or one.globs is None:
                 return (None,)
-            reached, of_kind = tools.reach(one.names or ())
-            names |= dict.fromkeys(reached) | dict.fromkeys(one.globs)
-            kinds |= dict.fromkeys(of_kind)
-            if one.names is None:
-                kinds["mcp"] = None  # the one beginning that is often meant is that of MCP
-    patterns = list(dict.fromkeys(map(_pattern, names)))
-    matches: list[dict[str, str | list[str]] | None] = [{"tool_name": patterns}]
-    if kinds:
-        matches.append({"tool_kind": list(kinds)})
-    return tuple(matches)
+            globs |= dict.fromkeys(one.globs)
+    reached = tools.reach(tuple(globs))
+    patterns: dict[str, list[str]] = {
+        "tool_name": list(dict.fromkeys(map(_pattern, (*globs, *reached.names)))),
+        "tool_kind": [*reached.kinds],
+        "origin": list(reached.origins),
+    }
+    every = [pattern for of_field in patterns.values() for pattern in of_field]
+    if len(every) > _MOST_PATTERNS or sum(map(len, every)) > _MOST_PATTERN_CHARS:
+        return (None,)
+    return tuple(
+        dict[str, str | list[str]]({field: of_field})
+        for field, of_field in patterns.items()
+        if of_field
+    )
 
 
 def _pattern(name: str) -> str:

@@ -13,15 +13,15 @@ import msgspec
 import sliphook_sdk as sdk
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.hosted.handler import Handler
-from sliphook.adapters.dialects.hosted.hosted import Ended, Hosted, refused
-from sliphook.adapters.dialects.told import Happening, OfTool, PersonAsked
+from sliphook.adapters.dialects.hosted.hosted import TOOL_NAMES, Ended, Hosted, refused
+from sliphook.adapters.dialects.told import Happening, OfTool, PersonAsked, ToolAsked
 from sliphook_sdk.errors import HostRefused, NotConnected
 from sliphook_sdk.protocol import Level
 
 from . import answering, http
 from .approval import Scripts
 from .commands import Place, run_command
-from .conditions import holds
+from .conditions import holds, texts_of
 from .merge import merged
 from .rows import Row
 from .telling import Remembered
@@ -108,12 +108,14 @@ class Runner:
 
     def _fitting(self, row: Row, told: Happening, memory: Remembered) -> Sequence[Handler]:
         """Those that are for this happening; equal definitions once."""
-        value = self._matched(row, told)
+        values = self._matched(row, told)
         found: dict[int, Handler] = {}
         seen: list[Handler] = []
         for handler, matcher in row.hooks:
             plain = msgspec.structs.replace(handler, matcher=None)
-            if plain in seen or not matcher.fits(value) or not _holds(handler, told):
+            if plain in seen or not (values is None or any(map(matcher.fits, values))):
+                continue
+            if not _holds(handler, told):
                 continue
             seen.append(plain)
             if handler.once and id(handler) in memory.ran_once:
@@ -123,15 +125,19 @@ class Runner:
                 memory.ran_once.add(id(handler))
         return list(found.values())
 
-    def _matched(self, row: Row, told: Happening) -> str:
-        """What matchers are held against."""
-        if not row.event.matched:
-            return ""
-        value = self._system.build(told).get(row.event.matched)
-        if isinstance(value, str):
-            return value
+    def _matched(self, row: Row, told: Happening) -> Sequence[str] | None:
+        """What matchers are held against; None if that is not known, which they all fit."""
+        field = row.event.matched
+        if field and isinstance(told, OfTool) and field not in TOOL_NAMES:
+            value = told.arguments.get(field)
+            return texts_of(told.arguments) if isinstance(value, str) and value else None
+        # where stdin is the bare input, the model may give it a field of that name
+        if field in row.event.fields:
+            value = self._system.build(told).get(field)
+            if isinstance(value, str):
+                return (value,)
         call = tool_of(told)
-        return "" if call is None else call.tool_name
+        return ("" if call is None or not field else call.tool_name,)
 
     async def _verdict(
         self, row: Row, handler: Handler, told: Happening, place: Place, ctx: sdk.AsyncContext
@@ -142,6 +148,12 @@ class Runner:
             if row.event.blocks:
                 return refused(told, f"a hook that has to be asked is not run: {changed}")
             return HookAnswer()
+        call = tool_of(told)
+        if call is not None and call.doubt is not None:
+            if isinstance(told, ToolAsked) and row.event.blocks:
+                return refused(told, call.doubt)
+            if isinstance(told, PersonAsked):
+                return HookAnswer()  # the person decides
         stdin = self._system.stdin(told)
         if handler.background:
             self.keep(self._behind(handler, told, place, stdin))
@@ -167,7 +179,7 @@ class Runner:
 
 def _holds(handler: Handler, told: Happening) -> bool:
     call = tool_of(told)
-    return call is None or holds(handler.condition, call.tool_name, call.arguments)
+    return call is None or holds(handler.condition, call.tool_name, call.arguments, call.cwd)
 
 
 def _time_s(handler: Handler, ctx: sdk.AsyncContext) -> float:

@@ -81,7 +81,8 @@ def remember(memory: Remembered, payload: Payload, tools: ToolMap) -> None:
             if asked is not None and arguments is not None:
                 # other plugins may have replaced them since
                 theirs = tools.shown(name, payload.tool_kind, payload.origin or "")
-                now = msgspec.structs.replace(asked, arguments=theirs.theirs(arguments))
+                given, doubt = theirs.theirs(arguments), theirs.doubt(arguments)
+                now = msgspec.structs.replace(asked, arguments=given, doubt=doubt)
                 memory.calls[call_id] = now
         case ours.SubagentStart():
             _keep(memory.goals, payload.child_agent_id, payload.goal)
@@ -209,6 +210,7 @@ def _of_tool(payload: ours.PreToolCall | ours.PostToolCall, tools: ToolMap) -> d
         "origin": payload.origin,
         "arguments": theirs.theirs(payload.arguments),
         "model_call_id": payload.model_call_id or payload.call_id,
+        "doubt": theirs.doubt(payload.arguments),
     }
 
 

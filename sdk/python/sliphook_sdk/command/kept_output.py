@@ -6,6 +6,8 @@ import codecs
 import re
 from typing import Final
 
+LEFT_OUT: Final = "\n[... "
+"""With what the line begins that stands for what is not kept."""
 _LINE_BYTES: Final = 4096
 """Of what came last so much is looked at for the last line."""
 _LINE_CHARS: Final = 200
@@ -48,7 +50,7 @@ class KeptOutput:
         # neither side ends in half a character
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)
         tail = self._tail.lstrip(bytes(range(0x80, 0xC0))).decode("utf-8", "replace")
-        return f"{head}\n[... {self._dropped:,} bytes are left out ...]\n{tail}"
+        return f"{head}{LEFT_OUT}{self._dropped:,} bytes are left out ...]\n{tail}"
 
     def _trim(self) -> None:
         excess = len(self._tail) - self._most_tail

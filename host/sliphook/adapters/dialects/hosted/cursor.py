@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from sliphook.adapters.dialects.told import (
     TurnFailed,
     TurnInterrupted,
 )
+from sliphook_sdk.protocol import ToolKind
 
 from .flat_define import define_cursor
 from .handler import Handler
@@ -31,6 +33,8 @@ from .hosted import (
     HostedEvent,
     Judged,
     failed,
+    kinds_of,
+    may_be,
     not_here,
     object_of,
     reason_of,
@@ -39,23 +43,12 @@ from .hosted import (
 )
 from .toolmap import SAME, TheirTools, Tool
 
+_EDITS: Final = frozenset[ToolKind]({"edit", "write"})
 _STATUS: Final = {"completed": "completed", "failed": "error", "cancelled": "aborted"}
 
 
-def _shell(told: Happening) -> bool:
-    return isinstance(told, (ToolAsked, ToolDone)) and told.tool_kind == "shell"
-
-
-def _mcp(told: Happening) -> bool:
-    return isinstance(told, (ToolAsked, ToolDone)) and told.tool_kind == "mcp"
-
-
-def _read(told: Happening) -> bool:
-    return isinstance(told, ToolAsked) and told.tool_kind == "read"
-
-
 def _edited(told: Happening) -> bool:
-    return worked(told) and isinstance(told, ToolDone) and told.tool_kind in ("edit", "write")
+    return isinstance(told, ToolDone) and worked(told) and bool(_EDITS & kinds_of(told))
 
 
 def build(told: Happening) -> dict[str, Any]:
@@ -100,26 +93,23 @@ def _of_tool(told: ToolAsked | ToolDone) -> dict[str, Any]:
     given = told.arguments
     match told.event:
         case "beforeShellExecution":
-            shell: dict[str, Any] = {"command": given.get("command", ""), "cwd": told.cwd}
+            shell: dict[str, Any] = {"command": _said(given, "command"), "cwd": told.cwd}
             return shell
         case "afterShellExecution":
-            return {"command": given.get("command", ""), "output": _content(told)} | _took(told)
+            return {"command": _said(given, "command"), "output": _content(told)} | _took(told)
         case "beforeMCPExecution":
             return {"tool_name": told.tool_name, "tool_input": json.dumps(given)}
         case "afterMCPExecution":
-            called: dict[str, Any] = {
-                "tool_name": told.tool_name,
-                "tool_input": json.dumps(given),
-            }
+            called = {"tool_name": told.tool_name, "tool_input": json.dumps(given)}
             return called | {"result_json": _content(told)} | _took(told)
         case "beforeReadFile":
-            return {"file_path": given.get("path", given.get("file_path", "")), "content": ""}
+            return {"file_path": _said(given, "path", "file_path"), "content": ""}
         case "afterFileEdit":
             edit: dict[str, Any] = {
                 "old_string": given.get("old_string", ""),
                 "new_string": given.get("new_string", given.get("content", "")),
             }
-            return {"file_path": given.get("path", given.get("file_path", "")), "edits": [edit]}
+            return {"file_path": _said(given, "path", "file_path"), "edits": [edit]}
         case _:
             pass
     said: dict[str, Any] = {
@@ -140,6 +130,11 @@ def _of_tool(told: ToolAsked | ToolDone) -> dict[str, Any]:
         )
     output = told.data if told.data is not None else told.content
     return said | {"tool_output": output} | _took(told)
+
+
+def _said(given: Mapping[str, Any], *names: str) -> str:
+    """The first of these arguments that is a text; all as JSON if there is none."""
+    return text_in(given, *names) or json.dumps(given)
 
 
 def _content(told: ToolAsked | ToolDone) -> str:
@@ -232,28 +227,31 @@ _EVENTS: Final = (
     _event(
         "beforeShellExecution",
         "pre_tool_call",
-        "Before tools that are known to be a shell.",
+        "Before tools that are a shell or of which nothing is known; `command` is all arguments as "
+        "JSON if none is called so, and every matcher fits then.",
         fields=("command", "cwd"),
         matched="command",
-        when=_shell,
+        when=may_be("shell"),
         blocks=True,
         answers=_PERMISSION,
     ),
     _event(
         "beforeMCPExecution",
         "pre_tool_call",
-        "Before tools of MCP servers; without `url` and `command`.",
+        "Before tools of MCP servers and those of which nothing is known; without `url` and "
+        "`command`.",
         fields=("tool_name", "tool_input"),
-        when=_mcp,
+        when=may_be("mcp"),
         blocks=True,
         answers=_PERMISSION,
     ),
     _event(
         "beforeReadFile",
         "pre_tool_call",
-        "Before tools that are known to read files; `content` is empty.",
+        "Before tools that read files or of which nothing is known; `file_path` is all arguments "
+        "as JSON if none is called so, `content` is empty.",
         fields=("file_path", "content"),
-        when=_read,
+        when=may_be("read"),
         blocks=True,
         answers=_PERMISSION,
     ),
@@ -279,13 +277,13 @@ _EVENTS: Final = (
         "post_tool_call",
         fields=("command", "output", "duration"),
         matched="command",
-        when=_shell,
+        when=may_be("shell"),
     ),
     _event(
         "afterMCPExecution",
         "post_tool_call",
         fields=("tool_name", "tool_input", "result_json", "duration"),
-        when=_mcp,
+        when=may_be("mcp"),
     ),
     _event(
         "afterFileEdit",

@@ -14,22 +14,25 @@ from sliphook.adapters.dialects.dialect import Effect, How
 from sliphook.adapters.dialects.told import (
     Happening,
     ModelAsked,
+    OfTool,
     Prompted,
     StopAsked,
     ToolAsked,
     ToolDone,
 )
 from sliphook.errors import SliphookError
-from sliphook_sdk.protocol import Uses
+from sliphook_sdk.protocol import ToolKind, Uses
 
 from .handler import Definitions, Handler
 from .matchers import Rule
-from .toolmap import TheirTools
+from .toolmap import TheirTools, known_kind
 
 MAX_REASON_CHARS: Final = 8_000
 """Of what a command writes as its reason, so much is passed on."""
 
 Format = Literal["json", "yaml", "toml"]
+TOOL_NAMES: Final = ("tool_name", "toolName")
+"""What they call the field that has the name of a tool."""
 
 
 class CutShort(SliphookError):
@@ -58,28 +61,33 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         """The JSON object that `stdout` is, white space around it aside; None if it is none.
 
         Raises:
-            CutShort: see `json_text`.
+            CutShort: see `json_text`; or it is nested too deeply.
         """
         text = self.json_text()
         if text is None or not text.endswith("}"):
             return None
         try:
             decoded = json.loads(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             return None
+        except RecursionError:
+            raise CutShort("wrote JSON that is nested too deeply to be read") from None
         return cast(dict[str, Any], decoded) if isinstance(decoded, dict) else None
 
     def json_text(self) -> str | None:
         """`stdout`, if it begins as a JSON object does; else None.
 
         Raises:
-            CutShort: it was more than is read, and the exit code does not block anyway.
+            CutShort: it was more than is read, and the exit code does not block anyway; of white
+                space alone it is not known what came behind.
         """
-        text = self.stdout.strip()
-        if not text.startswith("{"):
+        text = self.stdout.strip().removeprefix("\ufeff").lstrip()
+        if text and not text.startswith("{"):
             return None
         if self.is_cut and self.exit_code != 2:
             raise CutShort("wrote JSON of over 1 MiB, which is not read")
+        if not text:
+            return None
         return text
 
     @property
@@ -119,7 +127,8 @@ class HostedEvent(msgspec.Struct, frozen=True, kw_only=True):
         fields: what stdin has beside the common fields, by the system's documents.
         missing: those of `fields` that are not there, each with the reason.
         answers: what is made of each of its answers, by our name of it.
-        matched: the field that a matcher is held against; "" if it has none.
+        matched: the field that a matcher is held against; "" if it has none. Of a tool call it is
+            the tool's name, or else an argument.
         when: whether it comes at this happening.
         blocks: it can deny, so that our subscription is closed.
         sequential: its hooks run one after the other, each with what the one before replaced.
@@ -265,6 +274,22 @@ def worked(told: Happening) -> bool:
 def failed(told: Happening) -> bool:
     """The tool call has ended in an error."""
     return isinstance(told, ToolDone) and told.status == "error"
+
+
+def kinds_of(told: OfTool) -> set[ToolKind]:
+    """What a tool is known to do: by the agent, by its name, and by where it is from."""
+    of_origin: ToolKind | None = "mcp" if told.origin.startswith("mcp:") else None
+    kinds = (told.tool_kind, known_kind(told.tool_name), of_origin)
+    return {kind for kind in kinds if kind is not None}
+
+
+def may_be(kind: ToolKind) -> Callable[[Happening], bool]:
+    """For an event of tools of one kind: it comes too if nothing is known of a tool."""
+
+    def comes(told: Happening) -> bool:
+        return isinstance(told, (ToolAsked, ToolDone)) and kind in (kinds_of(told) or {kind})
+
+    return comes
 
 
 def not_here(

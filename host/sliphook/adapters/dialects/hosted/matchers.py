@@ -2,6 +2,7 @@
 
 An expression of a stranger is tried by the same engine as those of schemas: without look-around in
 time that is linear in the text, with it at most so many steps.
+What is too long to be tried, or needs more steps, fits: a guard is asked rather than passed by.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Matcher(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         fits: whether it is for a value.
         names: the only values that it can be for; None if these cannot be told.
-        globs: patterns that all of its values fit; None: any value may.
+        globs: patterns of `match` that all of its values fit; None: any value may.
     """
 
     fits: Callable[[str], bool]
@@ -59,11 +60,13 @@ def matcher(rule: Rule, text: str | None) -> Matcher:
     names = _names(rule, text)
     if names is not None:
         kept = frozenset(names)
-        return Matcher(fits=kept.__contains__, names=names, globs=names)
+        globs = tuple(name.replace("*", "?") for name in names)
+        return Matcher(fits=kept.__contains__, names=names, globs=globs)
     whole = f"^(?:{text})$" if rule == "anchored" else text
     search = _searcher(whole)
     return Matcher(
-        fits=lambda value: search(value[:MAX_VALUE_CHARS]), globs=_globs(text, rule == "anchored")
+        fits=lambda value: len(value) > MAX_VALUE_CHARS or search(value),
+        globs=_globs(text, rule == "anchored"),
     )
 
 
@@ -92,7 +95,14 @@ def _searcher(text: str) -> Callable[[str], bool]:
         jsonschema_rs.FancyRegexOptions(backtrack_limit=_STEPS),
     ):
         try:
-            return jsonschema_rs.Draft202012Validator(schema, pattern_options=options).is_valid
+            tried = jsonschema_rs.Draft202012Validator(schema, pattern_options=options)
         except ValueError:
             continue
+        return lambda value: tried.is_valid(value) or _gave_up(tried, value)
     raise BadMatcher("it is no regular expression that can be tried here")
+
+
+def _gave_up(tried: jsonschema_rs.Draft202012Validator, value: str) -> bool:
+    """True if the steps were too few to tell, and the value was not refused by the expression."""
+    refused = jsonschema_rs.ValidationErrorKind.Pattern
+    return not all(isinstance(error.kind, refused) for error in tried.iter_errors(value))

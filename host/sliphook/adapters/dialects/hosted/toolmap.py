@@ -6,13 +6,13 @@ system has a table from there to its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from sliphook.adapters.dialects.toolnames import CLAUDE, CODEX, COPILOT, CURSOR, GEMINI
-from sliphook_sdk.protocol import ToolKind
+from sliphook_sdk.protocol import Globs, ToolKind
 
 AS: Final = "as"
 """The key of `foreign.tools.NAME` that names the tool; every other is an argument of ours."""
@@ -36,6 +36,11 @@ _BY_KIND: Final[Mapping[ToolKind, str]] = {
     "agent": "Task",
 }
 """Which tool one of that kind is taken for, if the settings do not say."""
+
+
+def known_kind(name: str) -> ToolKind | None:
+    """What a tool of that name does, as far as names tell."""
+    return _KNOWN.get(name)
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -63,19 +68,97 @@ class TheirTools(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """One tool as the system calls it; `arguments` are its names by ours."""
+    """One tool as the system calls it.
+
+    Attributes:
+        name: its name there.
+        arguments: their names there by ours.
+        said: those of ours that the settings name; the others are taken for it by the tool's kind.
+    """
 
     name: str
     arguments: Mapping[str, str] = {}
+    said: frozenset[str] = frozenset()
 
     def theirs(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments under the system's names."""
-        return {self.arguments.get(name, name): value for name, value in arguments.items()}
+        """The arguments under the system's names.
+
+        Where two come to one name, the one that our tool is known to take counts.
+        """
+        return _renamed(self.arguments, arguments)
 
     def ours(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments under our names."""
-        back = {theirs: ours for ours, theirs in self.arguments.items()}
-        return {back.get(name, name): value for name, value in arguments.items()}
+        return _renamed({theirs: ours for ours, theirs in self.arguments.items()}, arguments)
+
+    def doubt(self, arguments: Mapping[str, Any]) -> str | None:
+        """Why it is not known what the tool will take, as a sentence; None if it is.
+
+        A model can write two arguments that come to one name, and a hook reads one of them.
+        """
+        for ours, one in self.arguments.items():
+            others = ours in arguments and [
+                name
+                for name in arguments
+                if name != ours
+                and self.arguments.get(name, name) == one
+                and (ours not in self.said or name in self.said)
+            ]
+            if others:
+                return (
+                    f"The arguments {others[0][:64]!r} and {ours[:64]!r} are both {one!r} to a hook"
+                    " that has to be asked: leave one out, or say it in foreign.tools."
+                )
+        return None
+
+
+def _renamed(names: Mapping[str, str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    renamed = {names.get(name, name): value for name, value in arguments.items()}
+    return renamed | {names[name]: arguments[name] for name in names if name in arguments}
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """Our tools that may have some name in the system, but not the same here.
+
+    Attributes:
+        names: what they are called here.
+        kinds: what they do.
+        origins: patterns of the MCP servers that they are of.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[ToolKind, ...]
+    origins: tuple[str, ...]
+
+
+def _bare(server: str, name: str) -> str:
+    """The tool's name without its server's, which some agents put in front of it."""
+    for prefix in (f"mcp__{server}__", f"mcp_{server}_"):
+        if name.startswith(prefix) and name != prefix:
+            return name.removeprefix(prefix)
+    return name
+
+
+def _origins(mcp: str, glob: str) -> list[str]:
+    """The servers whose tools may have a name in the system that fits the pattern.
+
+    Args:
+        mcp: see `TheirTools`.
+        glob: of the name; it may end between server and tool anywhere.
+    """
+    before, server, between = mcp.removesuffix("{tool}").partition("{server}")
+    if not mcp or not _same_beginning(before, glob.partition("*")[0]):
+        return []
+    if not server or "*" in glob:
+        return ["mcp:*"]
+    name = glob[len(before) :]
+    ends = (at for at in range(1, len(name)) if _same_beginning(between, name[at:]))
+    return [f"mcp:{name[:at]}" for at in ends if len(name) > at + len(between)]
+
+
+def _same_beginning(fixed: str, glob: str) -> bool:
+    """Whether the fixed text and the pattern agree, as far as both go."""
+    return all(want in (char, "?") for char, want in zip(fixed, glob, strict=False))
 
 
 class ToolMap:
@@ -97,11 +180,11 @@ class ToolMap:
         said = self._given.get(name)
         if said is not None:
             return self._in_theirs(said[AS], {n: v for n, v in said.items() if n != AS})
-        if name in self._names:
-            return Shown(name)
         server = origin.removeprefix("mcp:")
         if self._tools.mcp and server != origin and server:
-            return Shown(self._tools.mcp.format(server=server, tool=name))
+            return Shown(self._tools.mcp.format(server=server, tool=_bare(server, name)))
+        if name in self._names:
+            return Shown(name)
         kind = kind or _KNOWN.get(name)
         if kind is not None and kind in _BY_KIND:
             return self._in_theirs(_BY_KIND[kind], {})
@@ -110,22 +193,33 @@ class ToolMap:
     def _in_theirs(self, claude: str, arguments: Mapping[str, str]) -> Shown:
         tool = self._tools.by_claude.get(claude, Tool(claude))
         names = {ours: tool.arguments.get(theirs, theirs) for ours, theirs in arguments.items()}
-        rest = {one: other for one, other in tool.arguments.items() if one not in names}
-        return Shown(tool.name, {**rest, **names})
+        rest = {
+            one: other
+            for one, other in tool.arguments.items()
+            if one not in names and other not in names.values()
+        }
+        return Shown(tool.name, {**rest, **names}, frozenset(names))
 
     def may_be(self, name: str) -> bool:
         """Whether a tool of ours is known that could have the system's name."""
-        names, kinds = self.reach((name,))
-        return bool(kinds) or len(names) > 1 or name.startswith(self._tools.mcp[:3] or "\0")
+        reached = self.reach((name,))
+        return bool(reached.kinds or reached.origins or reached.names)
 
-    def reach(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Our tools that may have one of the system's names: by name, and by what they do."""
-        claude = {one for one, tool in self._tools.by_claude.items() if tool.name in names}
-        claude |= set(names) - self._names
-        ours = [own for own, said in self._given.items() if said[AS] in claude]
-        kinds = tuple(kind for kind, one in _BY_KIND.items() if one in claude)
-        # for a tool whose kind is not told the host asks as if it were of any kind
-        return (*dict.fromkeys((*names, *ours)),), kinds
+    def reach(self, globs: Sequence[str]) -> Reach:
+        """Our tools that may have a name in the system which fits one of the patterns."""
+        fitting = Globs(globs)
+
+        def fits(claude: str) -> bool:
+            # some of their events have Claude Code's names
+            return fitting.fits(claude) or fitting.fits(self._in_theirs(claude, {}).name)
+
+        origins = (origin for glob in globs for origin in _origins(self._tools.mcp, glob))
+        return Reach(
+            names=tuple(own for own, said in self._given.items() if fits(said[AS])),
+            # for a tool whose kind is not told the host asks as if it were of any kind
+            kinds=tuple(kind for kind, one in _BY_KIND.items() if fits(one)),
+            origins=tuple(dict.fromkeys(origins)),
+        )
 
 
 CLAUDE_TOOLS: Final = (
