@@ -247,4 +247,4 @@ async def test_a_client_that_gives_the_call_up_is_asked_no_more(
         await asked(server)
         await server.say({"method": "notifications/cancelled", "params": {"requestId": 1}})
         await painter.hears("$/cancelRequest")
-        assert painter.replies()["q1"]["result"]["outcome"] == "interrupted"
+        assert (await painter.has_reply("q1"))["result"]["outcome"] == "interrupted"
