@@ -45,6 +45,44 @@ def test_a_full_file_becomes_an_old_one_and_the_oldest_goes(
     }
 
 
+@pytest.mark.parametrize(
+    ("taken", "kept"),
+    [
+        (["log.2"], {"log": "5\n", "log.1": "4444444444\n"}),
+        (["log.1"], {"log": "5\n", "log.2": "4444444444\n"}),
+        (["log.1", "log.2"], {"log": "5\n"}),
+    ],
+)
+def test_a_folder_of_an_old_files_name_stays_and_the_size_is_bounded(
+    file: RotatingFile, tmp_path: Path, taken: list[str], kept: dict[str, str]
+) -> None:
+    for name in taken:
+        (tmp_path / name).mkdir()
+    attended: list[bool] = []
+    for line in (b"3333333333\n", b"4444444444\n", b"5\n"):
+        attended.append(file.attend())
+        assert file.append([line]) == (1, None)
+    assert attended == [False, True, True]
+    files = [path for path in tmp_path.iterdir() if path.is_file() and not path.is_symlink()]
+    assert {path.name: path.read_text() for path in files} == kept
+    assert all((tmp_path / name).is_dir() for name in taken)
+
+
+def test_a_full_file_that_cannot_be_renamed_is_emptied(
+    file: RotatingFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EACCES, "it is not yours")
+
+    (tmp_path / "log.1").write_text("old\n")
+    file.append([b"3333333333\n"])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fails)
+        assert file.attend()
+    assert file.append([b"4\n"]) == (1, None)
+    assert contents(tmp_path) == {"log": "4\n", "log.1": "old\n"}
+
+
 def test_a_file_without_room_for_what_comes_is_full_but_never_an_empty_one(
     file: RotatingFile,
 ) -> None:

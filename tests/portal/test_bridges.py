@@ -476,6 +476,30 @@ def test_the_agent_gives_the_id_of_the_new_session(face: Face) -> None:
 
 
 @faces
+def test_a_session_with_the_id_of_an_open_one_is_not_opened(face: Face) -> None:
+    plugin = ear()
+
+    async def story() -> None:
+        async with face.block(face.host([plugin])) as host:
+            second = host.session(session_id="same")
+            async with face.block(host.session(session_id="same")) as session:
+                with pytest.raises(ValueError, match="'same', which an open session has"):
+                    async with face.block(second):
+                        pass
+                # the first one is still the host's
+                async with face.block(session.turn("hi")):
+                    await face.until(lambda: "turn_start" in plugin.names())
+            async with face.block(second):  # now it is free
+                pass
+
+    face.run(story)
+    assert plugin.names() == [
+        *("session_start", "turn_start", "turn_end", "session_end"),
+        *("session_start", "session_end"),
+    ]
+
+
+@faces
 def test_whether_anybody_hears_something(face: Face) -> None:
     budget = FakePlugin("budget", hears=["pre_llm_call"])
     reader = FakePlugin(

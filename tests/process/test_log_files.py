@@ -8,11 +8,14 @@ import shutil
 import stat
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sliphook import PluginHost
+from sliphook.files.private import open_private
+from sliphook.process import log_files
 from sliphook.process.log_files import (
     FILE_BYTES,
     MAX_WAITING,
@@ -20,12 +23,20 @@ from sliphook.process.log_files import (
     default_folder,
     safe_name,
 )
-from tests.programs import Workshop, until
+from tests.programs import WAIT_S, Workshop, until
 
 
 def lines_of(file: Path) -> list[str]:
     """The lines without their time and process."""
     return [line.split(" ", 2)[2] for line in file.read_text().splitlines()]
+
+
+def _wait_for(done: Callable[[], bool]) -> None:
+    """Wait for the thread of the logs."""
+    until_s = time.monotonic() + WAIT_S
+    while not done():
+        assert time.monotonic() < until_s
+        os.sched_yield()
 
 
 def test_each_plugin_has_a_file_for_the_user_alone(tmp_path: Path) -> None:
@@ -102,6 +113,31 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_pipe_in_the_place_of_a_file_loses_its_own_lines_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bad.log")
+    logs = PluginLogs(tmp_path)
+    logs.write("bad", "info", "hello")
+    logs.write("good", "info", "hello")
+    _wait_for((tmp_path / "good.log").exists)
+    assert logs.close() == 1
+    assert lines_of(tmp_path / "good.log") == ["plugin info: hello"]
+
+
+def test_a_folder_in_the_place_of_an_old_file_loses_no_line(tmp_path: Path) -> None:
+    (tmp_path / "guard.log.3").mkdir()
+    (tmp_path / "guard.log.2").write_text("old\n")
+    logs = PluginLogs(tmp_path)
+    for number in range(4):
+        for _ in range(700):
+            logs.write("guard", "info", f"{number} " + "x" * 1_900)
+        _wait_for(lambda: not logs._writer._queue)  # pyright: ignore[reportPrivateUsage]
+    assert logs.close() == 0
+    assert lines_of(tmp_path / "guard.log")[-1].startswith("plugin info: 3 x")
+    parts = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert sorted(path.name for path in parts) == ["guard.log", "guard.log.1", "guard.log.2"]
+    assert all(path.stat().st_size <= FILE_BYTES for path in parts)
+
+
 def test_a_folder_that_is_emptied_meanwhile_is_filled_again(tmp_path: Path) -> None:
     logs = PluginLogs(tmp_path)
     logs.write("guard", "info", "one")
@@ -157,17 +193,23 @@ def test_a_line_has_the_time_the_process_and_the_level(
     )
 
 
-def test_a_disk_that_hangs_blocks_no_caller(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "guard.log")  # opening it for writing waits for a reader
+def test_a_disk_that_hangs_blocks_no_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    def hangs(path: Path, flags: int) -> int:
+        assert answers.wait(WAIT_S)
+        return open_private(path, flags)
+
+    monkeypatch.setattr(log_files, "open_private", hangs)
     logs = PluginLogs(tmp_path)
     for number in range(MAX_WAITING + 100):
         logs.write("guard", "info", str(number))
     assert 99 <= logs.close() - MAX_WAITING <= 100  # the thread has one in hand
     assert logs.lost <= 100
-    reader = os.open(tmp_path / "guard.log", os.O_RDONLY | os.O_NONBLOCK)  # let the thread end
-    while any(thread.name == "sliphook-logs" for thread in threading.enumerate()):
-        os.sched_yield()
-    os.close(reader)
+    answers.set()
+    _wait_for(lambda: "sliphook-logs" not in {thread.name for thread in threading.enumerate()})
 
 
 def test_lines_wait_until_the_system_has_a_thread_again(

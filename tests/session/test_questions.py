@@ -14,6 +14,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import ApprovalRequest, AskRequest, HostError, PluginHost, Session, Turn
+from sliphook.plugin.spec import MadeBy
 from sliphook.testing import HANGS, FakePlugin, HostRefused
 from sliphook_sdk.protocol.questions import UserInputReceived, UserInputRequired
 from tests.docs.protocol_sentences.says import limit, says
@@ -421,10 +422,12 @@ async def test_a_deny_is_no_question(autojump_clock: MockClock) -> None:
 @says(
     "No plugin answers its own `host/ask`, nor what is asked about a call of its own tool (-32003)."
 )
+@pytest.mark.parametrize("made", [None, MadeBy("phone", (), {}, "mcp:phone")], ids=["own", "made"])
 async def test_a_plugin_does_not_approve_the_call_of_its_own_tool(
-    autojump_clock: MockClock,
+    made: MadeBy | None, autojump_clock: MockClock
 ) -> None:
     phone = Phone(tools={"dial": "dialled"})
+    object.__setattr__(phone, "made", made)  # guards read `mcp:phone` as the tool's owner
     other = Phone("other")
 
     async def refused() -> int:

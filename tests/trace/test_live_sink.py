@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import pty
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -202,6 +204,38 @@ def test_a_body_is_pretty_and_cut() -> None:
         "               \\x1b\\xff{"
     ]
     assert render_body(record(kind="stderr", body=b"x"), Style()) == []
+
+
+_JSON = st.recursive(
+    st.sampled_from([None, -1.5, "", "a", '[{,"\\', "]\n"]),
+    lambda inner: (
+        st.lists(inner, max_size=30)
+        | st.dictionaries(st.sampled_from(["k", "[", '},"', "\\"]), inner)
+    ),
+    max_leaves=150,
+)
+
+
+@given(_JSON)
+def test_a_long_body_has_the_lines_that_it_has_as_a_whole(value: object) -> None:
+    body = msgspec.json.encode(value)
+    whole = [f"               {one}" for one in json.dumps(value, indent=2).split("\n")]
+    if len(whole) > 40:
+        whole[39:] = [f"               … and {len(whole) - 39} more lines"]
+    assert render_body(record(body=body), Style()) == [line.rstrip() for line in whole]
+
+
+def test_what_is_nested_deep_is_cut_before_it_is_laid_out() -> None:
+    one = record(body=b"[" * 900 + b",".join([b"0"] * 20_000) + b"]" * 900)
+    tracemalloc.start()
+    try:
+        lines = render_body(one, Style())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lines[-1] == "               … and 21761 more lines"
+    # laid out as a whole it takes 80 MB
+    assert peak < 1_000_000
 
 
 def test_colour_is_only_added() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from sliphook.adapters.attachments.examine import attachments
 from sliphook.adapters.attachments.records import remembered
+from sliphook.files.regular import open_regular
 from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
@@ -75,7 +76,8 @@ def _bridged(environ: Mapping[str, str]) -> bool:
 
 def _is_enabled(home: Path) -> bool:
     try:
-        text = (home / "config.yaml").read_text(encoding="utf-8")
+        with open(home / "config.yaml", encoding="utf-8", opener=open_regular) as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError):
         return False
     sections = _PLUGINS.findall(_IGNORED.sub("", _IGNORED.sub("", text)))

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from .regular import open_regular
+
 __all__ = ["make_private_folder", "open_private", "temporary_folder"]
 
 _FOLDER_MODE: Final = 0o700
@@ -72,17 +74,19 @@ def temporary_folder(prefix: str, among: Path | None = None) -> Generator[Path]:
 def open_private(path: Path, flags: int) -> int:
     """Open a file and make it if it is missing, with mode 0600; a file that is there keeps its own.
 
+    It never waits: only regular files are opened.
+
     Args:
         path: the file.
         flags: flags of `os.open` other than O_CREAT, O_EXCL and O_CLOEXEC.
 
     Raises:
-        OSError: it cannot be opened or made.
+        OSError: it cannot be opened or made, or is no regular file.
     """
-    flags |= os.O_CREAT | os.O_CLOEXEC
+    flags |= os.O_CREAT
     try:
-        descriptor = os.open(path, flags | os.O_EXCL, _FILE_MODE)
+        descriptor = open_regular(path, flags | os.O_EXCL)
     except FileExistsError:
-        return os.open(path, flags, _FILE_MODE)
+        return open_regular(path, flags)
     os.fchmod(descriptor, _FILE_MODE)
     return descriptor

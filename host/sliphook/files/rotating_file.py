@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -45,13 +47,14 @@ class RotatingFile:
     def attend(self, more: int = 0) -> bool:
         """Begin another file if this one is full, or was moved, deleted or rotated.
 
-        If that fails, the old one stays open and can be written to.
+        If that fails, the old one stays open and can be written to. A full one that cannot be
+        renamed is emptied: its lines are lost, but not those to come, and the size is bounded.
 
         Args:
             more: the bytes that come next; if there is no room for them, the file is full.
 
         Returns:
-            True if another file is open now.
+            True if another file is open now, or this one was emptied.
         """
         if not stat.S_ISREG(self._node.st_mode):
             return False
@@ -60,11 +63,11 @@ class RotatingFile:
             # an empty file is never full: lines over the limit would only push old files out
             if not size or size + more < self._max_bytes:
                 return False
-            # from the oldest, so that no file overwrites one that is to be kept
-            for number in range(self._old_files, 0, -1):
-                old = self._numbered(number - 1)
-                if old.exists():
-                    old.replace(self._numbered(number))
+            self._rename()
+            if not self._is_gone():
+                os.ftruncate(self._fd, 0)
+                self._torn = False
+                return True
         # before the close: if it fails, the old file can still be written to
         fd = self._open(self._real)
         os.close(self._fd)
@@ -98,6 +101,16 @@ class RotatingFile:
     def close(self) -> None:
         """Close the file; it cannot be used any more."""
         os.close(self._fd)
+
+    def _rename(self) -> None:
+        """Rename this file and the old ones, as far as that is possible."""
+        # a folder of such a name stays where it is
+        there = [self._numbered(number) for number in range(self._old_files + 1)]
+        there = [path for path in there if not path.is_dir()]
+        # from the oldest, so that no file overwrites one that is to be kept
+        for newer, older in reversed([*itertools.pairwise(there)]):
+            with contextlib.suppress(OSError):
+                newer.replace(older)
 
     def _is_gone(self) -> bool:
         try:

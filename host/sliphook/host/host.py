@@ -268,7 +268,7 @@ class PluginHost(OutsideSessions):
             source: `startup`, or `resume` for a conversation that is continued.
             meta: the agent's own object, passed to the plugins as it is. If it is larger than
                 4 KiB, an interrupt tells it as it was when the turn began.
-            session_id: the old id of a conversation that is continued.
+            session_id: the old id of a conversation that is continued, and that is not open now.
             on_interrupt: called once for each interrupt of a turn, by the agent itself, the user
                 or a plugin; in the host's loop, which it must not hold. What it raises is logged.
 

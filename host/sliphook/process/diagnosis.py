@@ -10,6 +10,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from sliphook.files.regular import open_regular
 from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
@@ -67,7 +68,7 @@ def why_not_startable(path: Path) -> str | None:
     if info.st_size == 0:
         return f"{shown} is empty"
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             head = file.read(SHEBANG_BYTES)
     except PermissionError:
         return None  # a program may be executable and not readable: only the spawn can tell
@@ -201,7 +202,7 @@ def explain_spawn_error(path: Path, error: OSError) -> str:
 def _built_for_another(shown: str, path: Path) -> str | None:
     """Say for which machine or system a binary is built, or None if that is unknown."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             head = file.read(SHEBANG_BYTES)
     except OSError:
         return None

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from sliphook.files.regular import open_regular
 from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
@@ -108,7 +109,7 @@ def _looks_for(path: Path) -> str | None:
 
 def _shebang(path: Path) -> list[str]:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             line = file.read(SHEBANG_BYTES).split(b"\n", 1)[0]
     except OSError:
         return []
@@ -119,7 +120,7 @@ def _may_be_shim(program: str) -> bool:
     """True for a script, and for a link to a program of another name, such as `mise`."""
     name = re.match(r"[a-z]*", os.path.basename(program))
     try:
-        with open(program, "rb") as file:
+        with open(program, "rb", opener=open_regular) as file:
             is_script = file.read(2) == b"#!"
     except OSError:
         return False

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from sliphook.files.regular import open_regular
 from sliphook.files.search_path import which
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
@@ -123,7 +124,7 @@ def _by_npm(path: Path) -> Delivered | None:
 
 def _npm_package(folder: Path, root: Path) -> Delivered | None:
     try:
-        with (folder / "package.json").open("rb") as file:
+        with open(folder / "package.json", "rb", opener=open_regular) as file:
             package = _PACKAGE.decode(file.read(_MAX_BYTES))
     except (OSError, *DECODE_ERRORS):
         return None

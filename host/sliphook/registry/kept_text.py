@@ -11,6 +11,7 @@ from typing import Final
 from sliphook.files import paths
 from sliphook.files.atomic import write_atomically
 from sliphook.files.private import make_private_folder
+from sliphook.files.regular import open_regular
 
 __all__ = ["changes", "forget", "keep"]
 
@@ -61,7 +62,7 @@ def changes(name: str, script: str, before: str | None, now: str | None) -> list
 
 def _text_of(path: Path, sha256: str | None) -> str | None:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             data = file.read(_MAX_BYTES + 1)
     except OSError:
         return None

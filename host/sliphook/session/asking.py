@@ -84,7 +84,7 @@ async def approve(
         request.prompt,
         YES_OR_NO,
         call_id=tool.call_id,
-        owner=tool.origin,
+        owner=tool.owner,
     )
     person = yes_or_no(partial(approver, request)) if approver is not None else None
     settled = await put_question(

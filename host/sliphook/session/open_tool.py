@@ -18,6 +18,9 @@ class OpenTool:
     """A tool call whose `pre_tool_call` has been fired and whose `post_tool_call` has not.
 
     Attributes:
+        call_id: unique, unlike `model_call_id`, which may be missing.
+        origin: whose the tool is, as guards read it.
+        owner: the plugin that offers the tool; None: the agent.
         text: `arguments` in JSON, until the call is over; None if that is not kept.
     """
 
@@ -29,6 +32,7 @@ class OpenTool:
         kind: ToolKind | None,
         origin: str,
         arguments: dict[str, Any],
+        owner: str | None = None,
     ) -> None:
         self.call_id = call_id
         self.model_call_id = model_call_id
@@ -36,6 +40,7 @@ class OpenTool:
         self.kind = kind
         self.origin = origin
         self.arguments = arguments
+        self.owner = owner
         self.text: bytes | None = None
         self.started = False
         self.substituted_by: str | None = None

@@ -20,11 +20,11 @@ from sliphook_sdk.protocol import AlertLevel
 from .arguments.functions import check_plain
 from .arguments.plain import (
     check_flag,
+    check_free,
     check_object,
     check_text,
     check_texts,
     check_word,
-    shown,
 )
 from .arguments.structs import check_struct
 from .hooks import Hooks
@@ -46,6 +46,7 @@ class Session(SessionState):
 
     Entering puts `session_start` to the plugins and does not wait for the answers (see `ready`).
     Leaving, for any reason, tells `session_end` exactly once, after the `turn_end` of an open turn.
+    Entering raises ValueError if an open session has its id; then no plugin is told anything.
 
     Attributes:
         session_id: unique; another after `reset`.
@@ -105,6 +106,7 @@ class Session(SessionState):
     async def __aenter__(self) -> Session:
         if self.ended or self._sessions.get(self.session_id) is self:
             raise opened_twice("session", "host.session()")
+        check_free(self.session_id, self._sessions)
         self._sessions[self.session_id] = self
         self._begin_start(self._source)
         return self
@@ -246,8 +248,7 @@ class Session(SessionState):
         """
         check_text("cause", cause)
         check_text("session_id", session_id, none=True)
-        if session_id in self._sessions:
-            raise ValueError(f"session_id is {shown(session_id)}, which an open session has")
+        check_free(session_id, self._sessions)
         if self.ended:
             return
         self.interrupt_all("reset", cause)

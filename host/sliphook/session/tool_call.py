@@ -61,10 +61,10 @@ class BegunTool:
         self._own = own
         # until `open_tool` no plugin is told: it is asked only about calls that can run
         self._offer = None if own else hooks.host.plugin_calls.find(name, hooks.state.session_id)
+        owner: str | None = None
         if self._offer is not None:
-            origin = hooks.host.plugin_calls.origin_of(self._offer)
-        # not the model's id, which may be missing
-        self._tool = OpenTool(new_id(), model_call_id, name, kind, origin, arguments)
+            owner, origin = self._offer.plugin, hooks.host.plugin_calls.origin_of(self._offer)
+        self._tool = OpenTool(new_id(), model_call_id, name, kind, origin, arguments, owner)
         self._context: Sequence[Context] = ()
         self._has_opened = False
         self._settled: trio.Event | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -127,16 +128,18 @@ class Exchanges:
     """Pairs requests with what ended them, record by record. Keeps only open requests."""
 
     def __init__(self) -> None:
-        # Two tables, since each side counts its own ids: both may have a request 1 open.
-        self._asked: dict[tuple[str, int | str], tuple[TraceRecord, str]] = {}
-        self._called: dict[tuple[str, int | str], TraceRecord] = {}
+        # By plugin, as all of one are forgotten at once. Two tables, since each side counts its own
+        # ids: both may have a request 1 open.
+        self._asked: defaultdict[str, dict[int | str, tuple[TraceRecord, str]]] = defaultdict(dict)
+        self._called: defaultdict[str, dict[int | str, TraceRecord]] = defaultdict(dict)
 
     def take(self, record: TraceRecord) -> RecordRole:
         """The role of the next record."""
         if record.kind == "settled":
             return self._end("given_up", record)
-        if record.kind == "spawn":
-            self._forget(record.plugin)
+        if record.kind == "spawn":  # a new process has new ids, and cannot answer old requests
+            self._asked.pop(record.plugin, None)
+            self._called.pop(record.plugin, None)
         if record.kind != "message":
             return RecordRole("other", record.kind)
         if record.direction == "to_plugin":
@@ -147,7 +150,7 @@ class Exchanges:
         # A reply that fits no request has neither.
         if record.elapsed_ms is not None or record.method is None:
             return self._end("answered", record)
-        self._called[record.plugin, record.id] = record
+        self._called[record.plugin][record.id] = record
         return RecordRole("called", record.method)
 
     def _sent(self, record: TraceRecord) -> RecordRole:
@@ -156,26 +159,19 @@ class Exchanges:
         if record.id is None:
             return RecordRole("told", method, facts=facts)
         if facts.method is None:  # the body of a reply has no method; the record has the request's
-            return RecordRole(
-                "returned", method, self._called.pop((record.plugin, record.id), None)
-            )
+            request = self._called[record.plugin].pop(record.id, None)
+            return RecordRole("returned", method, request)
         label = (
             f"{method} {facts.params.name}" if method in _NAMED and facts.params.name else method
         )
-        self._asked[record.plugin, record.id] = record, label
+        self._asked[record.plugin][record.id] = record, label
         return RecordRole("asked", label, facts=facts)
 
     def _end(self, role: Literal["answered", "given_up"], record: TraceRecord) -> RecordRole:
         request, label = (None, record.method or "")
         if record.id is not None:
-            request, label = self._asked.pop((record.plugin, record.id), (None, label))
+            request, label = self._asked[record.plugin].pop(record.id, (None, label))
         return RecordRole(role, label, request)
-
-    def _forget(self, plugin: str) -> None:
-        """Drop open requests: a new process begins with new ids, and cannot answer old ones."""
-        for waiting in (self._asked, self._called):
-            for key in [key for key in waiting if key[0] == plugin]:
-                del waiting[key]
 
 
 class Names:

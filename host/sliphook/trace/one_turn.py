@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -65,18 +66,16 @@ def only_turn(records: Iterable[TraceRecord], turn: TurnPlace) -> Iterator[Trace
 
     After the last one follow the cancels of its requests and the answers to them.
     """
-    asked: set[tuple[str, int | str | None]] = set()
+    asked: defaultdict[str, set[int | str]] = defaultdict(set)
     for index, record in enumerate(records):
         if record.kind == "spawn":  # a new process begins with new ids
-            asked = {
-                (plugin, request_id) for plugin, request_id in asked if plugin != record.plugin
-            }
+            asked.pop(record.plugin, None)
         if (
             record.turn_id == turn.turn_id
             and record.direction == "to_plugin"
             and record.id is not None
         ):
-            asked.add((record.plugin, record.id))
+            asked[record.plugin].add(record.id)
         if index > turn.last:
             concerns = (
                 facts_of(record).params.id
@@ -85,7 +84,7 @@ def only_turn(records: Iterable[TraceRecord], turn: TurnPlace) -> Iterator[Trace
                 if record.kind == "late"
                 else None
             )
-            if (record.plugin, concerns) in asked:
+            if concerns in asked[record.plugin]:
                 yield record
         elif record.kind == "header" or (index >= turn.first and _is_of(record, turn)):
             yield record

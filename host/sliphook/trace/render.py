@@ -56,6 +56,10 @@ _DOUBTFUL: Final = frozenset(
 _BASE64: Final = re.compile(r'^( *"(?:data|blob)": )"([A-Za-z0-9+/]{64,}={0,2})"', re.MULTILINE)
 """The bytes of an image or the like in a body: too much for a screen."""
 
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_TOKEN: Final = re.compile(_STRING.pattern + rb"|[\[\]{},]", re.DOTALL)
+"""What decides where a line ends, and the strings, in which the same characters mean nothing."""
+
 
 class Style(NamedTuple):
     """What the terminal can show.
@@ -100,12 +104,12 @@ def render_body(record: TraceRecord, style: Style) -> list[str]:
     """The lines of the body, indented; JSON is pretty-printed, and a long body is cut."""
     if record.body is None or record.kind in ("stderr", "stray"):  # shown in the line itself
         return []
-    lines = _pretty(record.body)
-    shown = lines if len(lines) <= _BODY_LINES else lines[: _BODY_LINES - 1]
+    lines, there = _pretty(record.body)
+    shown = lines if there <= _BODY_LINES else lines[: _BODY_LINES - 1]
     width = max(_LEAST_CHARS, (style.width or _BODY_CHARS) - len(_INDENT))
     rendered = [f"{_INDENT}{_paint(quote(line, width), _DIM, style)}" for line in shown]
-    if len(shown) < len(lines):
-        more = f"… and {len(lines) - len(shown)} more lines"
+    if len(shown) < there:
+        more = f"… and {there - len(shown)} more lines"
         rendered.append(f"{_INDENT}{_paint(more[:width], _DIM, style)}")
     return rendered
 
@@ -249,12 +253,49 @@ def _part_words(part: PartBody) -> tuple[str, str]:
     )
 
 
-def _pretty(body: bytes) -> list[str]:
+def _pretty(body: bytes) -> tuple[list[str], int]:
+    """The first lines, at least `_BODY_LINES` if there are so many; and how many there are."""
     try:
-        text = msgspec.json.format(body, indent=2).decode("utf-8", "surrogateescape")
-        return _BASE64.sub(_size_alone, text).split("\n")
+        compact = msgspec.json.format(body, indent=-1)
+        # cut before: what is nested deep would become a thousand times as long
+        first = _beginning(compact)
+        text = msgspec.json.format(first, indent=2).decode("utf-8", "surrogateescape")
     except DECODE_ERRORS:
-        return [body[: _BODY_LINES * _BODY_CHARS].decode("utf-8", "surrogateescape")]
+        return [body[: _BODY_LINES * _BODY_CHARS].decode("utf-8", "surrogateescape")], 1
+    lines = _BASE64.sub(_size_alone, text).split("\n")
+    return lines, len(lines) if first is compact else _count_lines(compact)
+
+
+def _beginning(compact: bytes) -> bytes:
+    """JSON without spaces, cut behind its first lines, with its brackets closed."""
+    closing = bytearray()
+    tokens = 0
+    for found in _TOKEN.finditer(compact):
+        at = found.start()
+        token = compact[at : at + 1]
+        match token:
+            case b'"':
+                continue
+            case b"[":
+                closing += b"]"
+            case b"{":
+                closing += b"}"
+            case b"]" | b"}":
+                del closing[-1]
+            case _:
+                pass
+        tokens += 1
+        # `[],` has three on a line
+        if tokens == 3 * _BODY_LINES:
+            return compact[: at if token == b"," else at + 1] + closing[::-1]
+    return compact
+
+
+def _count_lines(compact: bytes) -> int:
+    """How many lines JSON without spaces has when it is laid out."""
+    bare = _STRING.sub(b"0", compact)
+    empty = bare.count(b"[]") + bare.count(b"{}")
+    return 1 + bare.count(b",") + 2 * (bare.count(b"[") + bare.count(b"{") - empty)
 
 
 def _size_alone(found: re.Match[str]) -> str:

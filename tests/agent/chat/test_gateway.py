@@ -431,6 +431,16 @@ async def test_a_session_that_goes_on(autojump_clock: MockClock) -> None:
     assert start.cwd == "/"
 
 
+async def test_two_conversations_cannot_go_on_with_one_session(autojump_clock: MockClock) -> None:
+    plugin = everything()
+    async with at_work(plugin) as gateway:
+        channel = gateway.channel("irc", "#oslo", source="resume", session_id="s-old")
+        with pytest.raises(ValueError, match="'s-old', which an open session has"):
+            gateway.channel("irc", "#bergen", source="resume", session_id="s-old")
+        assert (await said(gateway, "hello"))[0] == "completed"
+        assert list(gateway.channels) == [channel]
+
+
 @pytest.mark.parametrize(
     ("error", "reason"), [(ZeroDivisionError(), "error"), (KeyboardInterrupt(), "signal")]
 )

@@ -92,6 +92,54 @@ def test_tools_side_by_side_are_asked_once() -> None:
     assert len(plugin.payloads("post_tool_call")) == 1
 
 
+def _forbids(payload: Any) -> dict[str, str] | None:
+    return {"decision": "deny", "reason": "no"} if payload.arguments["command"] == "rm" else None
+
+
+def _replaces(payload: Any) -> dict[str, Any] | None:
+    cat = {"replace": {"arguments": {"command": "cat"}}}
+    return cat if payload.arguments["command"] == "rm" else None
+
+
+@pytest.mark.parametrize("by_hook", [True, False], ids=["asked by the hook", "not asked before"])
+@pytest.mark.parametrize("side_by_side", [True, False], ids=["side by side", "alone"])
+@pytest.mark.parametrize(
+    ("answer", "ran"), [(_forbids, ["ls"]), (_replaces, ["ls", "cat"])], ids=["denied", "replaced"]
+)
+def test_a_call_inside_of_a_call_of_its_name_and_id_is_asked_about(
+    answer: Any, ran: list[str], side_by_side: bool, by_hook: bool
+) -> None:
+    plugin = probe(hooks={"pre_tool_call": answer}, replacing=["pre_tool_call"])
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well")
+        agent.side_by_side = side_by_side
+        if not by_hook:
+            process.ctx.hooks["pre_tool_call"].clear()
+
+        def calls_another(args: Any) -> str:
+            if args == {"command": "ls"}:
+                process.call_tool(agent, SHELL[0], "shell", {"command": "rm"})
+            return "ran"
+
+        process.tools["shell"] = calls_another
+        agent.run("tidy up")
+    assert [args["command"] for _, args in process.ran] == ran
+    asked = [one.arguments["command"] for one in plugin.payloads("pre_tool_call")]
+    assert asked == ["ls", "rm"]
+    assert len(plugin.payloads("post_tool_call")) == 2
+
+
+def test_the_same_call_inside_of_a_call_is_asked_about() -> None:
+    plugin = probe()
+    with hermes(plugin) as process:
+        agent = process.agent(SHELL, "well")
+        process.tools["shell"] = lambda args: (
+            process.call_tool(agent, *SHELL) if len(process.ran) == 1 else "ran"
+        )
+        agent.run("tidy up")
+    assert len(process.ran) == len(plugin.payloads("pre_tool_call")) == 2
+
+
 def test_a_call_that_hermes_blocks_is_over() -> None:
     plugin = probe()
     with hermes(plugin) as process:

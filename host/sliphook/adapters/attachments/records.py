@@ -13,6 +13,7 @@ from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.files import paths
 from sliphook.files.atomic import write_atomically
 from sliphook.files.private import make_private_folder
+from sliphook.files.regular import open_regular
 
 MOST: Final = 1_000
 _MOST_BYTES: Final = 16 * 1024
@@ -70,8 +71,10 @@ def remembered() -> list[Attached]:
 
 def _read(file: Path) -> Attached | None:
     with suppress(OSError, msgspec.MsgspecError, UnicodeError):
-        if file.stat().st_size <= _MOST_BYTES:
-            return _decoder.decode(file.read_bytes())
+        with open(file, "rb", opener=open_regular) as opened:
+            data = opened.read(_MOST_BYTES + 1)
+        if len(data) <= _MOST_BYTES:
+            return _decoder.decode(data)
     return None
 
 

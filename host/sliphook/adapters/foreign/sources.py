@@ -25,6 +25,7 @@ from sliphook.adapters.dialects.known import DIALECTS
 from sliphook.adapters.dialects.reading import WrongField
 from sliphook.errors import SliphookError
 from sliphook.files.ownership import why_unsafe
+from sliphook.files.regular import open_regular
 from sliphook.quoting import quote
 
 MAX_FILES: Final = 64
@@ -198,7 +199,7 @@ def _decoded(file: Path, room: _Room) -> Mapping[str, Any]:
     shown = quote(str(file), 200)
     has = f"{shown} has" if room.bytes == MAX_BYTES else f"{shown} and the files before it have"
     try:
-        with open(file, "rb") as opened:
+        with open(file, "rb", opener=open_regular) as opened:
             data = opened.read(room.bytes + 1)
     except OSError as error:
         raise SourceError(f"{shown} cannot be read: {error.strerror or error}") from None

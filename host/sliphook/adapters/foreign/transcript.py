@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from sliphook.adapters.dialects.hosted.claude_rules import iso
 from sliphook.adapters.dialects.hosted.toolmap import ToolMap
+from sliphook.files.regular import open_regular
 from sliphook_sdk.protocol import payloads as ours
 from sliphook_sdk.protocol.shapes import Payload
 
@@ -50,7 +51,7 @@ def is_read(source: Source) -> bool:
 
 def _has_word(file: Path) -> bool:
     try:
-        with open(file, "rb") as opened:
+        with open(file, "rb", opener=open_regular) as opened:
             return _WORD.encode() in opened.read(_MAX_FILE_BYTES)
     except OSError:
         return False
@@ -99,7 +100,9 @@ class ClaudeTranscripts:
             "cwd": payload.cwd,
         }
         self._last[payload.session_id] = own
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+        with open(
+            path, "a", encoding="utf-8", errors="backslashreplace", opener=open_regular
+        ) as file:
             # without blanks, as Claude Code: scripts look for texts such as '"role":"assistant"'
             file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
 

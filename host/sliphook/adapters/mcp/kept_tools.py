@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from sliphook.files.regular import open_regular
+
 from .names import MAX_ALL_BYTES, Fitted
 
 _FILE: Final = "tools.json"
@@ -35,7 +37,7 @@ def kept(folder: Path, key: Sequence[str]) -> list[Fitted] | None:
         key: what the list depends on; another one has other tools.
     """
     try:
-        with (folder / _FILE).open("rb") as file:
+        with open(folder / _FILE, "rb", opener=open_regular) as file:
             found = _DECODER.decode(file.read(_MOST_BYTES))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
@@ -46,7 +48,8 @@ def keep(folder: Path, key: Sequence[str], tools: Sequence[Fitted]) -> None:
     """Keep the tools; if that is not possible, the next start takes longer."""
     new = folder / f"{_FILE}.{os.getpid()}"
     with suppress(OSError):
-        new.write_bytes(msgspec.json.encode(_Kept(list(key), list(tools))))
+        with open(new, "wb", opener=open_regular) as file:
+            file.write(msgspec.json.encode(_Kept(list(key), list(tools))))
         new.replace(folder / _FILE)
 
 

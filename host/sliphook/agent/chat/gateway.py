@@ -23,7 +23,7 @@ import trio
 
 from sliphook.agent.ui.filling import Question
 from sliphook.errors import HostError
-from sliphook.session.arguments.plain import check_word
+from sliphook.session.arguments.plain import check_free, check_word
 from sliphook.session.interrupt import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
@@ -147,12 +147,15 @@ class Gateway:
 
         Raises:
             HostError: the gateway is not open.
+            ValueError: another open conversation has that `session_id`.
         """
         known = self._channels.get((platform, session_key))
         if known is not None and not known.closed:
             return known
         if self._host is None or self._nursery is None:
             raise HostError("the gateway is not open")
+        # here: when the session opens, it would end all conversations
+        check_free(session_id, {one.session.session_id for one in self.channels if not one.closed})
         session = self._host.session(
             session_key=session_key,
             platform=platform,

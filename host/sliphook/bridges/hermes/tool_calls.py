@@ -25,9 +25,44 @@ from .tool_results import error_text, failed, result_of
 Key = tuple[str, str]
 Next = Callable[[dict[str, Any]], Any]
 
-_RUNNING: Final[ContextVar[Key | None]] = ContextVar("sliphook_hermes_tool", default=None)
-"""The call that runs: tools side by side pass the middleware twice."""
 _log = logging.getLogger(__name__)
+
+
+class _Running:
+    """A call that runs. It may pass the middleware once more, as tools side by side do.
+
+    Another one of its name and id may come while it runs: a tool calls tools, and some models count
+    their ids anew.
+
+    Args:
+        key: its id and name.
+        given: what it runs with.
+    """
+
+    def __init__(self, key: Key, given: dict[str, Any]) -> None:
+        self._key = key
+        self._given = given
+        self._run = CURRENT.get()
+        self._left = threading.Semaphore(1)
+
+    def passes_again(self, key: Key, args: dict[str, Any]) -> bool:
+        """Whether this is the call itself; True once."""
+        run = CURRENT.get()
+        if (
+            key != self._key
+            or run is not self._run
+            # Hermes's hook comes before the first pass alone
+            or (run is not None and key in run.asked)
+        ):
+            return False
+        try:
+            return args == self._given and self._left.acquire(blocking=False)
+        except RecursionError:  # nested too deep: it is asked about
+            return False
+
+
+_RUNNING: Final[ContextVar[_Running | None]] = ContextVar("sliphook_hermes_tool", default=None)
+"""The innermost call that runs."""
 
 
 class ToolCalls:
@@ -91,7 +126,8 @@ class ToolCalls:
         What raises in here before `next_call` would fall through to the tool.
         """
         key, arguments = _key(tool_name, tool_call_id), _arguments(args)
-        if next_call is not None and tool_call_id and _RUNNING.get() == key:
+        running = _RUNNING.get() if tool_call_id else None
+        if next_call is not None and running is not None and running.passes_again(key, arguments):
             return next_call(arguments)
         ran: list[Any] = []
         try:
@@ -175,7 +211,7 @@ class ToolCalls:
 
     def _run_own(self, call: BegunTool, key: Key, next_call: Next, ran: list[Any]) -> Any:
         """Have Hermes run its own tool, and tell what came of it."""
-        token = _RUNNING.set(key)
+        token = _RUNNING.set(_Running(key, call.arguments))
         raised: Exception | None = None
         raw: Any = None
         try:

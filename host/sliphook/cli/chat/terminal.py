@@ -41,10 +41,12 @@ class History(FileHistory):
     """The typed lines, in a file that only the user can read. A file error disables the history."""
 
     def __init__(self, path: Path) -> None:
-        with contextlib.suppress(OSError):
+        try:
             make_private_folder(path.parent)
             # made here for the mode: prompt_toolkit would let other users read it
             os.close(open_private(path, os.O_RDONLY))
+        except OSError:
+            path = Path(os.devnull)
         super().__init__(str(path))
 
     def load_history_strings(self) -> Iterable[str]:

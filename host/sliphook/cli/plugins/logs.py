@@ -17,6 +17,7 @@ import click
 from sliphook.cli.colours import coloured
 from sliphook.cli.common import EXIT_OK, Failed, comment, did_you_mean
 from sliphook.cli.completion import log_names
+from sliphook.files.regular import open_regular
 from sliphook.process.log_files import default_folder, files_of, names_in
 from sliphook.quoting import quote
 
@@ -110,4 +111,4 @@ def _follow(path: Path, file: BufferedReader) -> None:
         with contextlib.suppress(FileNotFoundError):
             if not os.path.samestat(os.stat(path), os.fstat(file.fileno())) and not file.peek(1):
                 file.close()
-                file = path.open("rb")
+                file = open(path, "rb", opener=open_regular)  # noqa: SIM115 - open to the end

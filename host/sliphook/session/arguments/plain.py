@@ -7,7 +7,7 @@ plugin: each would log an error, and the event would be lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_error",
     "check_flag",
     "check_flags",
+    "check_free",
     "check_number",
     "check_object",
     "check_origin",
@@ -83,6 +84,16 @@ def check_origin(given: object) -> None:
         raise ValueError(
             f"origin is {shown(str(given))}; it must be agent, or a text such as mcp:github"
         )
+
+
+def check_free(session_id: str | None, open_ids: Container[str]) -> None:
+    """Check that no open session has the id.
+
+    Raises:
+        ValueError: one has.
+    """
+    if session_id is not None and session_id in open_ids:
+        raise ValueError(f"session_id is {shown(session_id)}, which an open session has")
 
 
 def check_texts(*, none: bool = False, **given: object) -> None:

@@ -37,6 +37,7 @@ class _Builder:
         self._open: dict[int, Span] = {}  # by the identity of the request's record
         self._told: dict[tuple[str, int | str], Span] = {}
         self._states: dict[str, str] = {}
+        self._starting: dict[int, ProcessSpan] = {}  # by its identity; neither ready nor ended
 
     def take(self, record: TraceRecord) -> None:
         trace = self._trace
@@ -95,6 +96,7 @@ class _Builder:
             process = lane.processes[-1] if lane.processes else None
             if process is not None:
                 process.end_s, process.ended, process.why = at_s, True, record.note
+                self._starting.pop(id(process), None)
         elif record.kind == "drop":
             lane.marks.append(
                 Mark(kind="lost", what=record.note or "lost", at_s=at_s, record=record)
@@ -124,29 +126,25 @@ class _Builder:
         self._states[record.plugin] = now
         at_s = record.mono_s
         if now == "starting":
-            lane.processes.append(
-                ProcessSpan(begin_s=at_s, end_s=at_s, again=before == "restarting")
-            )
+            begun = ProcessSpan(begin_s=at_s, end_s=at_s, again=before == "restarting")
+            lane.processes.append(begun)
+            self._starting[id(begun)] = begun
             return
         # a plugin that has said its own name goes on in another lane, without the beginning
-        process = lane.processes[-1] if lane.processes else self._latest_start()
+        process = lane.processes[-1] if lane.processes else self._only_start()
         if process is None:
             return
         if now == "ready":
             process.ready_s = at_s
+            self._starting.pop(id(process), None)
         elif now in ("restarting", "failed", "refused", "self_disabled") and before != "restarting":
             process.died = True
             process.end_s, process.ended = at_s, True
             process.why = record.note or process.why
+            self._starting.pop(id(process), None)
 
-    def _latest_start(self) -> ProcessSpan | None:
-        starting = [
-            process
-            for lane in self._lanes.values()
-            for process in lane.processes
-            if process.ready_s is None and not process.ended
-        ]
-        return starting[-1] if len(starting) == 1 else None
+    def _only_start(self) -> ProcessSpan | None:
+        return next(iter(self._starting.values())) if len(self._starting) == 1 else None
 
     def _said(self, lane: Lane, entry: RecordRole, record: TraceRecord) -> None:
         match entry.role:

@@ -204,7 +204,7 @@ class _Painter:
         marks = [self._mark(mark) for mark in lane.marks if mark.what != "exit"]
         for index, process in enumerate(lane.processes):
             if process.died:
-                marks.append(self._death(process, lane.processes[index + 1 :][:1]))
+                marks.append(self._death(process, lane.processes[index + 1 : index + 2]))
         if marks:
             rows.append(TrackRow("marks", sorted(marks, key=lambda mark: mark.begin)))
         return Track(
