@@ -100,10 +100,11 @@ class Sessions:
 
     def leave(self, session: Session, reason: Literal["exit", "shutdown"] = "exit") -> None:
         """Leave a session."""
+        # ended in the lock: two open sessions cannot have one id, and a run may begin at once
         with self._lock:
             for key in [key for key, one in self._open.items() if one is session]:
                 del self._open[key]
-        session.end(reason)
+            session.end(reason)
         session.leave()
 
     def close_agent(self, agent: Any) -> None:
