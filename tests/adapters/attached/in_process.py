@@ -64,7 +64,7 @@ async def daemon(
         claimed.drop()
 
 
-async def ask(socket: Path, agent: str, event: str, body: bytes) -> bytes:
+async def ask(socket: Path, agent: str, event: str, body: bytes, *, closed: bool = True) -> bytes:
     """One hook, asked by another process: its CPU is not the loop's."""
     program = (
         "import socket, sys\n"
@@ -75,7 +75,8 @@ async def ask(socket: Path, agent: str, event: str, body: bytes) -> bytes:
         "one.shutdown(socket.SHUT_WR)\n"
         "while piece := one.recv(65536): sys.stdout.buffer.write(piece)\n"
     )
-    head = f"sliphook 1 {agent} {event} {os.getpid()} closed {len(body)}"
+    word = "closed" if closed else "open"
+    head = f"sliphook 1 {agent} {event} {os.getpid()} {word} {len(body)}"
     words = ["python3", "-c", program, str(socket), head]
     done = await trio.run_process(words, stdin=body, capture_stdout=True)
     return done.stdout

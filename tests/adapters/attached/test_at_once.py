@@ -10,6 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from sliphook.adapters.attached import service
 from sliphook.testing import FakePlugin
+from sliphook_sdk.protocol import Answer
 from tests.programs import WAIT_S
 
 from .in_process import daemon
@@ -17,23 +18,57 @@ from .in_process import daemon
 BODY = b'{"session_id":"s","tool_name":"Bash","tool_input":{},"tool_use_id":"t"}'
 
 
+HOOK = b"sliphook 1 claude-code PreToolUse 1 closed %d\n%b" % (len(BODY), BODY)
+
+
 async def test_who_comes_when_there_is_no_room_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MOST_AT_ONCE", 2)
+    decided = trio.Event()
+
+    async def decide(_: object) -> Answer:
+        await decided.wait()
+        return Answer(decision="deny", reason="no")
+
+    guard = FakePlugin("guard", hooks={"pre_tool_call": decide})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path:
+            asking = [trio.socket.socket(socket.AF_UNIX) for _ in range(3)]
+            for one in asking:
+                await one.connect(str(path))
+                await one.send(HOOK)
+            await guard.hears("pre_tool_call", times=2)
+            await wait_all_tasks_blocked(0.05)
+            assert guard.names().count("pre_tool_call") == 2
+            decided.set()
+            for one in asking:
+                with one:
+                    assert b'"guard: no"' in await one.recv(65536)
+                    assert await one.recv(1) == b""
+
+
+@pytest.mark.parametrize("said", [b"", b"slip", HOOK[:-1]])
+async def test_the_one_that_has_been_silent_for_the_longest_makes_room(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(service, "_HEAD_S", 10 * WAIT_S)
+    monkeypatch.setattr(service, "_READ_S", 10 * WAIT_S)
     guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "deny", "reason": "no"}})
     with trio.fail_after(WAIT_S):
         async with daemon("claude-code", guard) as path:
-            with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other:
-                for silent in (one, other):
-                    silent.connect(str(path))
-                with trio.socket.socket(socket.AF_UNIX) as asking:
-                    await asking.connect(str(path))
-                    head = b"sliphook 1 claude-code PreToolUse 1 closed %d\n" % len(BODY)
-                    await asking.send(head + BODY)
-                    await wait_all_tasks_blocked(0.05)
-                    assert guard.names() == []
-                    other.close()
-                    assert b'"guard: no"' in await asking.recv(65536)
-                    assert await asking.recv(1) == b""
+            first, second, third = (trio.socket.socket(socket.AF_UNIX) for _ in range(3))
+            with first, second, third:
+                for silent in (first, second):
+                    await silent.connect(str(path))
+                    if said:
+                        await silent.send(said)
+                    await wait_all_tasks_blocked(0.01)
+                await third.connect(str(path))
+                await third.send(HOOK)
+                assert b'"guard: no"' in await third.recv(65536)
+                assert await first.recv(1) == b""
+                await second.send(HOOK[len(said) :])
+                assert b'"guard: no"' in await second.recv(65536)
 
 
 async def test_a_silent_client_holds_up_nobody() -> None:
@@ -58,6 +93,7 @@ async def test_a_silent_client_holds_up_nobody() -> None:
 async def test_a_client_that_does_not_go_on_is_left(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(service, "_HEAD_S", 0.05)
     monkeypatch.setattr(service, "_READ_S", 0.05)
     guard = FakePlugin("guard", hears=["pre_tool_call"])
     with trio.fail_after(WAIT_S):

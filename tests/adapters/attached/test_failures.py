@@ -95,7 +95,6 @@ def test_what_no_plugin_can_be_told(
     assert denied["permissionDecisionReason"].startswith(
         "sliphook: no plugin can be asked about Claude Code's PreToolUse: it has 2,000,"
     )
-    assert agent.hook("PreToolUse", tool_input=large, tool_use_id="t-3") == SILENT
     said = agent.hook("PostToolUse", tool_response=large, tool_use_id="t-1")
     assert said == SILENT
     agent.hook("SessionEnd")
@@ -135,7 +134,6 @@ def test_a_session_but_broken_json(
     broken = '{"session_id": "s-1", "tool_name": '
     said = agent.run([agent.raw("PreToolUse", broken, closed=True)])[0]
     assert said.specific["permissionDecision"] == "deny"
-    assert agent.run([agent.raw("PreToolUse", broken)]) == [SILENT]
 
 
 def test_an_escaped_id_is_the_same_session(

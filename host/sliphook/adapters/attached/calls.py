@@ -13,6 +13,7 @@ import trio
 from sliphook import ApprovalRequest, BegunTool, HostError, ToolOutcome, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.told import CallEnd, Happening, OfTool, ToolAsked, ToolDone
+from sliphook.adapters.fingerprint import fingerprint
 from sliphook.dispatch.outcome import joined_reasons
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolResult
@@ -21,16 +22,19 @@ _log = logging.getLogger(__name__)
 
 MOST_OPEN: Final = 256
 """Calls that are open at once; the oldest is given up for a new one."""
+MOST_OPEN_BYTES: Final = 32 * 1024 * 1024
+"""What the arguments of all open calls take in memory, about; more are given up beyond it."""
 
 
 class OpenCall:
     """A call from its first hook on.
 
     Attributes:
-        told: the first hook.
+        told: the first hook; without its arguments once they are answered.
         turn: the turn that it belongs to.
-        answered: the first hook's answer; set once.
-        arguments: what it runs with, as plugins have left it.
+        answered: the first hook is answered, once.
+        digests: of the arguments, as the agent has told them and as plugins have left them.
+        size: about how many bytes of memory they take.
         served: our name of the tool, if our MCP server has it: a plugin's; None: the agent's own.
         taken: the call has come to our MCP server.
     """
@@ -47,13 +51,28 @@ class OpenCall:
         self._allowed: bool | None = None
         self._decided = trio.Event()
         self._question: str | None = None
-        self.arguments: dict[str, object] = told.arguments
+        first = fingerprint(told.arguments)
+        self.digests = {first.digest}
+        self.size = first.size
 
     def settle(self, answer: HookAnswer) -> None:
         """Answer the first hook."""
-        if self.answer is None:
+        if not self.answered.is_set():
             self.answer = answer
             self.answered.set()
+
+    def left_with(self, arguments: dict[str, object]) -> dict[str, object] | None:
+        """What plugins have changed the arguments to; None: nothing.
+
+        From here on the session alone keeps them: they may be large.
+        """
+        changed = arguments if arguments != self.told.arguments else None
+        self.told = msgspec.structs.replace(self.told, arguments={})
+        if changed is not None:
+            left = fingerprint(changed)
+            self.digests.add(left.digest)
+            self.size = left.size
+        return changed
 
     async def approved(self, request: ApprovalRequest, *, asks_person: bool) -> bool:
         """Have the agent ask its person; whether the call runs is seen by what comes next.
@@ -62,7 +81,7 @@ class OpenCall:
             HostError: the agent cannot ask, so its hook is a deny with the reasons.
         """
         reasons = joined_reasons(request.reasons)
-        self.settle(HookAnswer(ask=reasons, arguments=_changed(self.told, request.arguments)))
+        self.settle(HookAnswer(ask=reasons, arguments=self.left_with(request.arguments)))
         if not asks_person:
             raise HostError("no hook of this agent has it ask its person")
         await self._decided.wait()
@@ -119,14 +138,24 @@ class Calls:
 
     async def begin(self, told: ToolAsked, turn: Turn) -> HookAnswer:
         """The first hook of a call."""
-        if len(self._open) >= MOST_OPEN:
-            await self._give_up(self._open[:1])
         call = OpenCall(told, turn, self.served(told))
+        too_many = self._too_many(call.size)
         self._open.append(call)
+        await self._give_up(too_many)
         self._nursery.start_soon(self._begin, call)
         await call.answered.wait()
-        assert call.answer is not None
-        return call.answer
+        answer, call.answer = call.answer, None
+        assert answer is not None
+        return answer
+
+    def _too_many(self, size: int) -> list[OpenCall]:
+        """The oldest calls, for which there is no room beside a new one of that size."""
+        calls, bytes_ = len(self._open) + 1, sum(call.size for call in self._open) + size
+        for at, call in enumerate(self._open):
+            if calls - at <= MOST_OPEN and bytes_ <= MOST_OPEN_BYTES:
+                return self._open[:at]
+            bytes_ -= call.size
+        return list(self._open)
 
     async def end(self, told: ToolDone) -> HookAnswer:
         """The second hook of a call; nothing comes of it if there was no first."""
@@ -166,7 +195,8 @@ class Calls:
 
     async def _give_up(self, calls: list[OpenCall], *, known: bool = False) -> None:
         # before anything is awaited: another hook may end some of them meanwhile
-        self._open = [call for call in self._open if call not in calls]
+        gone = set(calls)
+        self._open = [call for call in self._open if call not in gone]
         for call in calls:
             call.decide(allowed=False, known=known)
             call.settle(HookAnswer(denied="sliphook: the turn has ended"))
@@ -197,8 +227,7 @@ class Calls:
                     self._open.remove(call)
                 call.settle(_refused(begun.outcome))
             else:
-                call.arguments = begun.arguments
-                call.settle(HookAnswer(arguments=_changed(told, call.arguments)))
+                call.settle(HookAnswer(arguments=call.left_with(begun.arguments)))
         finally:
             call.has_begun.set()
 
@@ -229,7 +258,15 @@ class Calls:
         return begun.outcome if begun.outcome is not None else await begun.run()
 
     async def _begun_by_hook(self, told: ToolAsked) -> BegunTool | None:
-        call = self._find_served(told)
+        same = [call for call in self._open if call.served == told.tool_name and not call.taken]
+        if told.model_call_id is not None:
+            same = [call for call in same if call.told.model_call_id == told.model_call_id]
+        if not same:
+            return None
+        digest = fingerprint(told.arguments).digest
+        if told.model_call_id is None:
+            same = [call for call in same if digest in call.digests]
+        call = next(iter(same), None)
         if call is None:
             return None
         call.taken = True
@@ -237,22 +274,12 @@ class Calls:
         await call.has_begun.wait()
         if call.begun is None:
             raise HostError("the plugins could not be asked")
-        if told.arguments in (call.told.arguments, call.arguments):
+        if digest in call.digests:
             return call.begun
         # what the plugins were asked about is not what is to be done
         self._open = [one for one in self._open if one is not call]
         await call.begun.end(cancelled=True)
         return None
-
-    def _find_served(self, told: ToolAsked) -> OpenCall | None:
-        same = [call for call in self._open if call.served == told.tool_name and not call.taken]
-        if told.model_call_id is not None:
-            same = [call for call in same if call.told.model_call_id == told.model_call_id]
-        else:
-            same = [
-                call for call in same if told.arguments in (call.told.arguments, call.arguments)
-            ]
-        return next(iter(same), None)
 
     def _find(self, told: OfTool, among: list[OpenCall]) -> OpenCall | None:
         """The call of that id; without ids, the first of that tool with those arguments."""
@@ -263,13 +290,10 @@ class Calls:
         ]
         if told.model_call_id is not None:
             same = [call for call in same if call.told.model_call_id == told.model_call_id]
-            return same[0] if same else None
-        exact = [call for call in same if told.arguments in (call.told.arguments, call.arguments)]
-        return next(iter(exact or same), None)
-
-
-def _changed(told: ToolAsked, arguments: dict[str, object]) -> dict[str, object] | None:
-    return arguments if arguments != told.arguments else None
+        elif len(same) > 1:
+            digest = fingerprint(told.arguments).digest
+            same = [call for call in same if digest in call.digests] or same
+        return next(iter(same), None)
 
 
 def denied(outcome: ToolOutcome) -> bool:

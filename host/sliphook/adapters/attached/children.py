@@ -25,6 +25,7 @@ class Children:
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
         self._open: dict[str, Held[Turn]] = {}
+        self._beginning: dict[str, trio.Event] = {}
         self._goals: deque[str] = deque(maxlen=MOST_CHILDREN)
 
     def is_asked_for(self, goal: str) -> None:
@@ -40,15 +41,29 @@ class Children:
         held = self._open.get(agent_id)
         return held.value if held is not None and not held.value.ended else None
 
+    async def begun(self, agent_id: str) -> Turn | None:
+        """Its open turn; if it begins just now, once it has begun."""
+        while (over := self._beginning.get(agent_id)) is not None:
+            await over.wait()
+        return self.turn_of(agent_id)
+
     async def begin(self, agent_id: str, parent: Turn, goal: str) -> Turn | None:
-        """Its turn begins; None if there are too many, or the parent's has ended meanwhile."""
-        if len(self._open) >= MOST_CHILDREN:
+        """Its turn begins, unless another hook has begun it.
+
+        None if there are too many, or the parent's has ended meanwhile.
+        """
+        if (turn := await self.begun(agent_id)) is not None:
+            return turn
+        if len(self._open) + len(self._beginning) >= MOST_CHILDREN:
             return None
+        self._beginning[agent_id] = over = trio.Event()
         try:
-            held = await hold(self._nursery, parent.subagent(goal))
+            self._open[agent_id] = held = await hold(self._nursery, parent.subagent(goal))
         except HostError:
             return None
-        self._open[agent_id] = held
+        finally:
+            del self._beginning[agent_id]
+            over.set()
         return held.value
 
     async def end(self, told: SubagentStopped) -> None:

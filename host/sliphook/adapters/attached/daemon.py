@@ -225,10 +225,18 @@ class Daemon:
         return Answered(self._dialect.withhold(request.event, f"sliphook: withheld: {why}"))
 
     def _refusal(self, request: HookRequest, why: str) -> Answered:
+        """A deny if the client says so, or if there is a guard now that came after its hooks."""
         _log.warning("%s: %s", quote(request.event), quote(why))
-        if not request.closed:
+        if not request.closed and not self._is_guarded(request.event):
             return Answered(HookReply())
         return Answered(self._dialect.refuse(request.event, f"sliphook: {why}"))
+
+    def _is_guarded(self, event: str) -> bool:
+        """Whether a guard that fails closed might be asked, whatever else the event may tell."""
+        return any(
+            event in entry.theirs and self._plugins.hears(entry.ours, closed=True)
+            for entry in self._dialect.entries
+        )
 
     async def _serve(
         self, request: HookRequest, payload: HookPayload | None, socket: trio.socket.SocketType

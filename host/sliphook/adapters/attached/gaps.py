@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 import trio
@@ -33,29 +33,30 @@ class Tail:
         self.path = path
         self._at = self._size() or 0
 
-    def lines(self, mark: bytes) -> list[bytes]:
-        """What has come since and has the mark; of a line that is too long nothing is kept."""
+    def lines(self, mark: bytes) -> Iterator[bytes]:
+        """What has come since and has the mark, found as it is taken.
+
+        Of a line that is too long nothing is kept.
+        """
         size = self._size()
         if size is None or size <= self._at:
             self._at = min(self._at, size or 0)
-            return []
+            return iter(())
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
-            return []
+            return iter(())
         try:
             data = os.pread(descriptor, _MOST_BYTES, self._at)
         except OSError:
-            return []
+            return iter(())
         finally:
             os.close(descriptor)
         whole = data.rfind(b"\n") + 1
         if not whole and len(data) == _MOST_BYTES:
             whole = len(data)
         self._at += whole
-        if mark not in data:
-            return []
-        return [line for line in data[:whole].splitlines() if mark in line]
+        return _lines_with(mark, data[:whole])
 
     def _size(self) -> int | None:
         try:
@@ -63,6 +64,16 @@ class Tail:
         except (OSError, ValueError):
             return None
         return info.st_size if stat.S_ISREG(info.st_mode) else None
+
+
+def _lines_with(mark: bytes, data: bytes) -> Iterator[bytes]:
+    # by the marks: each line of the others would become an object, of line ends alone 262,144
+    at = data.find(mark)
+    while at != -1:
+        end = data.find(b"\n", at)
+        end = end if end != -1 else len(data)
+        yield data[data.rfind(b"\n", 0, at) + 1 : end]
+        at = data.find(mark, end)
 
 
 async def watch_transcript(

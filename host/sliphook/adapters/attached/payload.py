@@ -9,7 +9,7 @@ import trio
 
 from sliphook.adapters.dialects.reading import loads_finite
 from sliphook.adapters.dialects.shape import IDENTIFYING, RESULT, RESULT_FLAGS, RESULT_TEXTS
-from sliphook.adapters.weighing import excess_of
+from sliphook.adapters.weighing import STEP_BYTES, excess_of
 from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES
 from sliphook_sdk.protocol.weight import weigh
@@ -67,7 +67,10 @@ async def read_payload(body: bytes, *, shortened: bool = False) -> HookPayload:
     try:
         excess = _TOO_LONG if shortened else await _excess(body)
         if excess is None:
-            return HookPayload(_decoded(body))
+            value = _decoded(body)
+            if len(body) > STEP_BYTES:
+                await trio.lowlevel.checkpoint()
+            return HookPayload(value)
         # 2 ns a byte, and no object is made of what is skipped
         envelope = _envelopes.decode(body)
         return HookPayload({**await _identified(envelope), **await _emptied(envelope)}, excess)

@@ -307,7 +307,7 @@ class Room:
         return await self._children.begin(told.agent_id, parent, goal)
 
     async def _stop_child(self, told: SubagentStopped) -> None:
-        child = self._children.turn_of(told.agent_id or "")
+        child = await self._children.begun(told.agent_id or "")
         await self._calls.give_up(lambda call: call.turn is child)
         await self._children.end(told)
 

@@ -27,12 +27,14 @@ from .request import MAX_HEAD_BYTES, VERSION, HookRequest, read_head, reply_byte
 _log = logging.getLogger(__name__)
 
 MOST_AT_ONCE: Final = 256
-"""Requests under way. More wait in the system's queue, and their clients with them."""
+"""Requests under way. For one more, the peer that has been silent for the longest is left; if none
+is silent, it waits in the system's queue, and its client with it."""
 MOST_SERVED: Final = 512
 """Requests of our MCP servers, which may stay for as long as a session; what is more is closed."""
 MOST_LARGE: Final = 4
 """Large bodies that are in memory at once."""
 _LARGE_BYTES: Final = 256 * 1024
+_HEAD_S: Final = 5.0
 _READ_S: Final = 20.0
 _WRITE_S: Final = 20.0
 _CHUNK: Final = 64 * 1024
@@ -53,6 +55,9 @@ ask another daemon. Never raises."""
 
 Serve = Callable[[HookRequest, HookPayload | None, trio.socket.SocketType], Awaitable[None]]
 """Answers a request of our MCP server on its connection. What it raises is logged."""
+
+Receive = Callable[[], Awaitable[bytes]]
+"""The next bytes of a peer, empty at its end. Raises TimeoutError."""
 
 
 class Service:
@@ -80,35 +85,41 @@ class Service:
         self._answer = answer
         self._served = serve
         self._other_version = other_version
+        self._nursery: trio.Nursery
         self._waits = False
         self._under_way = 0
+        self._silent: dict[trio.CancelScope, None] = {}
         self._serving = 0
         self._large = trio.CapacityLimiter(MOST_LARGE)
 
     async def run(self) -> None:
         """Take requests until cancelled."""
         with self._listener:
-            async with trio.open_nursery() as nursery:
-                self._wait_for_next(nursery)
+            async with trio.open_nursery() as self._nursery:
+                self._wait_for_next()
 
     def close(self) -> None:
         """Take no more; what is under way goes on."""
         trio.lowlevel.notify_closing(self._listener)
         self._listener.close()
 
-    def _wait_for_next(self, nursery: trio.Nursery) -> None:
-        if not self._waits and self._under_way < MOST_AT_ONCE:
+    def _wait_for_next(self) -> None:
+        if not self._waits and (self._under_way < MOST_AT_ONCE or self._silent):
             self._waits = True
-            nursery.start_soon(self._take, nursery)
+            self._nursery.start_soon(self._take)
 
-    async def _take(self, nursery: trio.Nursery) -> None:
+    async def _take(self) -> None:
         """Serve the next client."""
         peer = await self._accepted()
         if peer is None:
             return
         self._waits = False
+        if self._under_way >= MOST_AT_ONCE and self._silent:
+            longest = next(iter(self._silent))
+            del self._silent[longest]
+            longest.cancel()
         self._under_way += 1
-        self._wait_for_next(nursery)
+        self._wait_for_next()
         asked: tuple[HookRequest, HookPayload | None] | None = None
         try:
             asked = await self._serve(peer)
@@ -118,7 +129,7 @@ class Service:
             if asked is None:
                 peer.close()
             self._under_way -= 1
-            self._wait_for_next(nursery)
+            self._wait_for_next()
         if asked is not None:
             with peer:
                 await self._serve_tools(*asked, peer)
@@ -159,7 +170,8 @@ class Service:
         if not is_same_user(peer):
             _log.warning("a process of another user was turned away")
             return None
-        read = await _read_head(peer)
+        receive = partial(self._when_ready, peer, partial(peer.recv, _CHUNK))
+        read = await _read_head(partial(receive, trio.current_time() + _HEAD_S))
         if read is None:
             return None
         request, begun = read
@@ -168,7 +180,8 @@ class Service:
             return None
         payload: HookPayload | None = None
         async with self._large if request.size > _LARGE_BYTES else nullcontext():
-            body = await _read_body(peer, begun, request.size)
+            until_s = trio.current_time() + _READ_S
+            body = await _read_body(partial(receive, until_s), begun, request.size)
             del begun, read
             if body is None:
                 return None
@@ -183,7 +196,7 @@ class Service:
         view, until_s = memoryview(reply_bytes(answered.reply)), trio.current_time() + _WRITE_S
         try:
             while view:
-                sent = await _when_ready(peer, partial(peer.send, view), until_s, writes=True)
+                sent = await self._when_ready(peer, partial(peer.send, view), until_s, writes=True)
                 view = view[sent:]
         finally:
             # also if the agent has ended its hook meanwhile: what it has told has happened
@@ -191,31 +204,36 @@ class Service:
                 answered.then()
         return None
 
+    async def _when_ready(
+        self, peer: socket.socket, do: Callable[[], T], until_s: float, *, writes: bool = False
+    ) -> T:
+        """Do it; wait before that if it would block.
 
-async def _when_ready(
-    peer: socket.socket, do: Callable[[], T], until_s: float, *, writes: bool = False
-) -> T:
-    """Do it; wait before that if it would block.
+        Raises:
+            TimeoutError: it would block until `until_s`, of trio's clock, or until another client
+                needs the place.
+        """
+        wait = trio.lowlevel.wait_writable if writes else trio.lowlevel.wait_readable
+        is_over = False
+        while True:
+            try:
+                return do()  # at the end, too: it may be ready by now
+            except BlockingIOError:
+                if is_over:
+                    raise TimeoutError("it neither says nor takes anything") from None
+            # only here: most requests come in one piece, and a scope is not for nothing
+            with trio.move_on_at(until_s) as scope:
+                self._silent[scope] = None
+                self._wait_for_next()
+                try:
+                    await wait(peer)
+                finally:
+                    self._silent.pop(scope, None)
+            is_over = scope.cancelled_caught
 
-    Raises:
-        TimeoutError: it would block until `until_s`, of trio's clock.
-    """
-    while True:
-        try:
-            return do()
-        except BlockingIOError:
-            pass
-        # only here: most requests come in one piece, and a scope is not for nothing
-        with trio.move_on_at(until_s):
-            await (trio.lowlevel.wait_writable if writes else trio.lowlevel.wait_readable)(peer)
-            continue
-        raise TimeoutError("it neither says nor takes anything")
 
-
-async def _read_head(peer: socket.socket) -> tuple[HookRequest, bytes] | None:
+async def _read_head(receive: Receive) -> tuple[HookRequest, bytes] | None:
     """The request, and what came of its body with it; None if it is none."""
-    until_s = trio.current_time() + _READ_S
-    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK), until_s)
     data = bytearray()
     while b"\n" not in data:
         if len(data) > MAX_HEAD_BYTES or not (piece := await receive()):
@@ -232,10 +250,8 @@ async def _read_head(peer: socket.socket) -> tuple[HookRequest, bytes] | None:
     return request, rest
 
 
-async def _read_body(peer: socket.socket, begun: bytes, size: int) -> bytes | None:
+async def _read_body(receive: Receive, begun: bytes, size: int) -> bytes | None:
     """The whole body; None if it is not all there."""
-    until_s = trio.current_time() + _READ_S
-    receive = partial(_when_ready, peer, partial(peer.recv, _CHUNK), until_s)
     pieces, left = [begun], size - len(begun)
     while left > 0 and (piece := await receive()):
         pieces.append(piece)
