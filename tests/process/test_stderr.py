@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sliphook.process import streams
 from sliphook.process.stderr import StderrTail
 from sliphook.trace.redact import Redactor
 
@@ -129,3 +131,20 @@ def test_bytes_that_are_no_text_are_cleaned_as_they_are_shown() -> None:
     assert tail.feed(b"a key-\xff-abc b\nc tok-\xff-123 \xe2\x82 d\n", 0.0) == err(
         "a [redacted] b", "c [redacted] \\xe2\\x82 d"
     )
+
+
+def test_a_step_reads_pieces_while_they_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(streams, "thread_time", lambda: now_s)
+
+    def steps_of(pieces: list[int | None], piece_s: float) -> list[int | None]:
+        def read_piece(_: int) -> int | None:
+            nonlocal now_s
+            now_s += piece_s
+            return pieces.pop(0)
+
+        return [streams.read_step(3, read_piece) for _ in range(3)]
+
+    assert steps_of([4, 4, None, None, 4, 0], 0.0) == [2, None, 0]  # nothing more is there, or ever
+    assert steps_of([4] * 34 + [None], 0.0) == [16, 16, 2]
+    assert steps_of([4] * 6, 0.0006) == [2, 2, 2]

@@ -23,6 +23,7 @@ from sliphook_sdk.protocol import Empty
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
 from .child import Process
+from .streams import read_step
 
 _log = logging.getLogger(__name__)
 NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))
@@ -124,6 +125,6 @@ async def drain(descriptor: int, read_piece: Callable[[int], int | None], pace: 
     # bounded: a process that has left the group may hold the pipe and go on writing
     for _ in range(LAST_READS):
         # many may have ended at once
-        if not await pace.read(lambda: read_piece(descriptor)):
+        if not await pace.read(lambda: read_step(descriptor, read_piece)):
             break
     descriptors.close(descriptor)

@@ -13,11 +13,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import IO, cast
+from time import thread_time
+from typing import IO, Final, cast
 
 import trio
 
 from sliphook.transport.pace import Pace
+
+STEP_PIECES: Final = 16
+STEP_S: Final = 0.001
+"""So much is read in one step, and a piece more. Most is quick, and beside busy plugins a step may
+take a pass of the loop."""
 
 Start = Callable[[int, int], "subprocess.Popen[bytes]"]
 """Starts the process with these as its stdin and stdout, and a pipe as its stderr."""
@@ -64,5 +70,17 @@ async def read_by_turns(
     while True:
         await trio.lowlevel.wait_readable(descriptor)
         # in between: those that were written to at once wake in one pass
-        if await pace.read(lambda: read_piece(descriptor)) == 0:
+        if await pace.read(lambda: read_step(descriptor, read_piece)) == 0:
             return
+
+
+def read_step(descriptor: int, read_piece: Callable[[int], int | None]) -> int | None:
+    """Read pieces; returns 0 at the end of the stream, None if nothing is there, else how many."""
+    until_s = thread_time() + STEP_S
+    for number in range(STEP_PIECES):
+        count = read_piece(descriptor)
+        if not count:
+            return (number or None) if count is None else 0
+        if thread_time() >= until_s:
+            return number + 1
+    return STEP_PIECES

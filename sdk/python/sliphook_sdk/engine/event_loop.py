@@ -215,7 +215,7 @@ class AsyncEngine(Engine):
         if isinstance(ready, deque):
             ready.clear()  # pyright: ignore[reportUnknownMemberType]
         # from Python 3.14 on the loop is not the child's, and the step that has forked fails in it
-        self._loop.set_exception_handler(lambda *_: None)
+        self._loop.set_exception_handler(_pass_over)
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon(_no_way_on)
 
@@ -235,6 +235,10 @@ class AsyncEngine(Engine):
                 # longer than the loop gives its handlers: if that still runs, it ends in order
                 threading.Event().wait(2 * patience_s)
                 end_process(0)
+
+
+def _pass_over(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tell nothing of what fails in the loop."""
 
 
 def _no_way_on() -> None:
