@@ -98,23 +98,24 @@ def test_an_error_of_the_tool_is_an_answer(sliphook: Sliphook, shop: Workshop) -
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "error"),
+    ("body", "timeout_s", "status", "error"),
     [
-        ("time.sleep(60)", "timed_out", "0.3 s"),
-        ("os._exit(3)", "crashed", "3"),
-        ("return {'contents': 'x'}", "refused_answer", "content"),
+        ("time.sleep(600)", "0.3", "timed_out", "0.3 s"),
+        ("os._exit(3)", "120", "crashed", "3"),
+        ("return {'contents': 'x'}", "120", "refused_answer", "content"),
         (
             "send(id=id, error={'code': -32603, 'message': 'out of paper'})\nreturn NOTHING",
+            "120",
             "error",
             "out of paper",
         ),
     ],
 )
 def test_every_failure_has_its_status(
-    sliphook: Sliphook, shop: Workshop, body: str, status: str, error: str
+    sliphook: Sliphook, shop: Workshop, body: str, timeout_s: str, status: str, error: str
 ) -> None:
     path = deploying(shop, body)
-    ran = sliphook("call", "deploy", *ARGS, "--plugin", path, "--timeout", "0.3", "--json")
+    ran = sliphook("call", "deploy", *ARGS, "--plugin", path, "--timeout", timeout_s, "--json")
     assert ran.status == 3
     report = ran.json()
     assert report["status"] == status
