@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from sliphook.process import streams
 from sliphook.process.streams import read_by_turns
 from sliphook.transport.pace import READING_S, Pace
 
@@ -100,6 +101,12 @@ async def test_what_is_used_up_is_there_again_in_the_next_pass() -> None:
     assert left_s == [-READING_S] * 3
 
 
+@pytest.fixture
+def pieces_are_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "STEP_PIECES", 1)
+
+
+@pytest.mark.usefixtures("pieces_are_steps")
 async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> None:
     passes, pace = _Passes(), Pace()
     reads: Counter[int] = Counter()
@@ -129,6 +136,7 @@ async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> No
     assert max(reads.values()) == 4
 
 
+@pytest.mark.usefixtures("pieces_are_steps")
 async def test_pieces_that_take_all_the_time_of_readers_are_read_one_by_one() -> None:
     passes, pace = _Passes(), Pace()
     reads: Counter[int] = Counter()
