@@ -52,6 +52,12 @@ def filled(program: Path, **values: str) -> str:
     return text
 
 
+def whole_lines(file: Path) -> list[str]:
+    """The lines of a file that another process appends to; half a line is not there yet."""
+    data = file.read_bytes() if file.exists() else b""
+    return [line.decode() for line in data.split(b"\n")[:-1]]
+
+
 def case_of(method: str, body: str) -> str:
     """The body of `on` for one method; another method gets the usual answer."""
     return f"if method == {method!r}:\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ")
@@ -66,13 +72,7 @@ class Program:
 
     def messages(self) -> list[dict[str, Any]]:
         """All that it has received, replies to its own requests too."""
-        if not self._log.exists():
-            return []
-        return [
-            json.loads(line)
-            for line in self._log.read_text().splitlines(keepends=True)
-            if line.endswith("\n")
-        ]
+        return [json.loads(line) for line in whole_lines(self._log)]
 
     def methods(self) -> list[str]:
         """The methods of what it received, in order."""

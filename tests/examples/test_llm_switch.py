@@ -24,7 +24,7 @@ from sliphook.session.results import LlmGate
 from sliphook_sdk.protocol import ModelRoute
 from tests.agent.loopback import LoopbackServer
 from tests.free_ports import free_port
-from tests.programs import WAIT_S, until
+from tests.programs import WAIT_S, until, whole_lines
 from tests.stubborn import executable, lives, needs_proc
 
 from .whole_agent import model_says, sliphook_run
@@ -68,8 +68,7 @@ class Box:
         await until(lambda: not any(map(lives, self.started())))
 
     def _lines(self) -> list[str]:
-        log = self.folder / "served.log"
-        return log.read_text().splitlines() if log.exists() else []
+        return whole_lines(self.folder / "served.log")
 
     def words(self, *args: str) -> list[str]:
         """The arguments of `sliphook run` with the plugin."""

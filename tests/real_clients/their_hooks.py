@@ -7,6 +7,7 @@ import sys
 from typing import Any, Final
 
 from tests.adapters.attached.fake_agent import wait_for
+from tests.programs import whole_lines
 
 from .world import World
 
@@ -91,8 +92,8 @@ def _outcome(world: World) -> dict[str, Any]:
     log = world.home / "told.jsonl"
     world.model.requests.clear()
     code = world.run(call("rm -rf build"), call("echo deny-me"), call("echo a-secret"))
-    wait_for(lambda: log.exists() and '"SessionEnd"' in log.read_text())
-    told = [json.loads(line) for line in log.read_text().splitlines()]
+    wait_for(lambda: any('"SessionEnd"' in line for line in whole_lines(log)))
+    told = [json.loads(line) for line in whole_lines(log)]
     log.unlink()  # a file that a command names would be approved with it
     return {
         "code": code,

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from tests.bridges.hermes.real.server import ScriptedServer
 from tests.bridges.hermes.real.world import WAIT_S, Ran, World
+from tests.programs import whole_lines
 
 TOOL_CALL_RATIO = 2.2
 """What a call of a tool of Hermes's may cost with a quiet plugin, in times of what it costs without."""
@@ -89,7 +90,7 @@ class Bench:
     def heard(self, count: int) -> float:
         give_up = time.monotonic() + WAIT_S
         while time.monotonic() < give_up:
-            if self.file.exists() and len(lines := self.file.read_text().splitlines()) > count:
+            if len(lines := whole_lines(self.file)) > count:
                 return float(lines[count])
             time.sleep(0.0005)
         raise AssertionError("the plugin heard nothing")
@@ -228,7 +229,7 @@ def by_the_host(bench: Bench, ear: Path, count: int) -> list[float]:
     waits: list[float] = []
     with PluginHost([ear]) as host, host.session() as session:
         for _ in range(count):
-            before = len(bench.file.read_text().splitlines()) if bench.file.exists() else 0
+            before = len(whole_lines(bench.file))
             turn = session.turn("x").enter()
             time.sleep(0.3)  # as idle as it is in a run: a process that has just worked is faster
             said = time.monotonic()
@@ -245,7 +246,7 @@ def by_the_bridge(
     waits: list[float] = []
     lasted: list[float] = []
     for _ in range(count):
-        before = len(bench.file.read_text().splitlines()) if bench.file.exists() else 0
+        before = len(whole_lines(bench.file))
         times = len(asked.read_text()) if asked is not None and asked.exists() else 0
         requests = len(bench.server.requests)
         agent = agent_of(bench.server)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.bridges.hermes.real.server import ScriptedServer
+from tests.programs import whole_lines
 
 WAIT_S = 120
 HERE = Path(__file__).parent
@@ -81,9 +82,7 @@ class World:
         (folder / "__init__.py").write_text(code)
 
     def lines(self, since: int = 0) -> list[dict[str, Any]]:
-        if not self.heard.exists():
-            return []
-        return [json.loads(line) for line in self.heard.read_text().splitlines()][since:]
+        return [json.loads(line) for line in whole_lines(self.heard)][since:]
 
     def own(self, since: int) -> list[dict[str, Any]]:
         """Those of the user's sessions: Hermes looks back at one every ten turns, beside it."""
