@@ -89,7 +89,7 @@ class LoopbackServer:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(120)
 
     def serve(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}

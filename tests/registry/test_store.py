@@ -224,7 +224,7 @@ def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registr
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20.0)
+        thread.join(120)
     assert registry.get("guard").order == 16
 
 

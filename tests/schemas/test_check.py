@@ -241,7 +241,7 @@ def test_nothing_is_fetched_for_a_schema(scheme: str, tmp_path: Path) -> None:
             )
         finally:
             server.shutdown()
-            thread.join(5)
+            thread.join(120)
     assert "which is not inside of this schema, and nothing is fetched" in str(why)
     assert asked == []
 

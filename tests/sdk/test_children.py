@@ -44,7 +44,7 @@ PLUGIN = """
     @plugin.on("turn_start")
     def slow(turn):
         plugin.sessions[turn.session_id].append("turn_start")
-        assert released.wait(10)
+        assert released.wait(120)
         plugin.sessions[turn.session_id].append("turn_start done")
 
     @plugin.on("turn_end")
@@ -58,7 +58,7 @@ PLUGIN = """
     @plugin.tool
     def until_cancelled(*, ctx) -> str:
         ctx.progress("waiting", 0.5)
-        if ctx.wait(10):
+        if ctx.wait(120):
             ctx.log("info", "cancelled", cancelled=ctx.cancelled)
         ctx.raise_if_cancelled()
         return "never"

@@ -85,7 +85,7 @@ PLUGIN = """
         if not at_once:
             queue.get()
         process.terminate()
-        process.join(10)
+        process.join(120)
         return str(process.exitcode)
 
     @plugin.tool

@@ -113,8 +113,11 @@ def test_a_pipe_that_is_not_drained_loses_records(tmp_path: Path) -> None:
             f"the trace in {path} is not complete: 5 records lost"
             " (it could not be written as fast as it came)"
         )
+        assert len(_open_files(path)) == 2
     finally:
         os.close(reader)  # the thread's write fails, and it ends
+    _until(lambda: not trace._writer.is_running)  # pyright: ignore[reportPrivateUsage]
+    assert not _open_files(path)
 
 
 def test_the_file_of_another_trace_is_left_alone(tmp_path: Path) -> None:
@@ -359,7 +362,22 @@ def test_the_name_is_free_after_a_close_with_losses(
         disk.setattr("sliphook.files.rotating_file.os.write", _full)
         trace.record(record(1))
         assert "1 record lost" in (trace.close(WAIT_S) or "")
+    assert not _open_files(path)
     assert FileTrace(path).close(WAIT_S) is None
+
+
+def _open_files(path: Path) -> list[int]:
+    """The descriptors of this process that lead to the file."""
+    node = path.stat()
+    there = [int(name) for name in os.listdir("/dev/fd")]
+    return [fd for fd in there if _leads_to(fd, node)]
+
+
+def _leads_to(fd: int, node: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), node)
+    except OSError:  # the one of the listing
+        return False
 
 
 def _full(fd: int, data: memoryview) -> int:

@@ -107,7 +107,7 @@ class OnTrio:
         self._begun = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        assert self._begun.wait(10)
+        assert self._begun.wait(120)
 
     def _run(self) -> None:
         trio.run(self._main, clock=self.clock)
@@ -134,14 +134,14 @@ class OnTrio:
                 done.set()
 
         self._token.run_sync_soon(lambda: self.nursery.start_soon(run))
-        assert done.wait(10), "the loop does not come to rest"
+        assert done.wait(120), "the loop does not come to rest"
         if failed:
             raise failed[0]
 
     def end(self) -> None:
         """End the loop."""
         self._token.run_sync_soon(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(120)
         assert not self._thread.is_alive()
 
 

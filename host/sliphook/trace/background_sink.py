@@ -81,6 +81,7 @@ class BackgroundSink(ABC):
             max_batch_bytes=BATCH_BYTES,
             gather_s=GATHER_S,
             rests=True,
+            at_end=self._end,
         )
         try:
             self._writer.start()
@@ -118,6 +119,9 @@ class BackgroundSink(ABC):
         if worked_s - self._let_go_at_s >= HELD_S:
             time.sleep(LET_GO_S)
             self._let_go_at_s = worked_s
+
+    def _end(self) -> None:  # noqa: B027 - a sink without a file has nothing to close
+        """Called in the thread when all is written, also if `close` did not wait for it."""
 
     @abstractmethod
     def _write(self, batch: Sequence[TraceRecord]) -> int:

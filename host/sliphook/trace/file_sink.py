@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import stat
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -54,6 +55,8 @@ class FileTrace(BackgroundSink):
         self._headed = False
         self._told_lost = 0
         self._why: str | None = None
+        self._ending = threading.Lock()
+        self._ended = False
         # Last, so that a file that cannot be opened leaves no thread behind.
         try:
             super().__init__("sliphook-trace-file")
@@ -62,24 +65,28 @@ class FileTrace(BackgroundSink):
             raise
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
-        """Write what is left, and close.
+        """Write what is left, and close; a thread that hangs in a write closes when it is through.
 
         Returns:
             If records were lost, a line for people: how many, and why. Else None.
         """
         lost = self._writer.close(timeout_s)
         if not lost:
-            # All is written, so the thread does not touch the file any more.
-            self._file.close()
             return None
-        # The descriptor stays open, since the thread may still be writing to it. Without the lock
-        # another trace can use the file.
-        with contextlib.suppress(OSError):
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        with self._ending:
+            if not self._ended:
+                # without the lock another trace can use the file
+                with contextlib.suppress(OSError):
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
         why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
     # -- in the writer's thread
+
+    def _end(self) -> None:
+        with self._ending, contextlib.suppress(OSError):  # some disks report only now what is lost
+            self._ended = True
+            self._file.close()
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         self._attend()

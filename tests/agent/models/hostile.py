@@ -50,7 +50,7 @@ class RawServer:
         # wakes the thread that waits for a connection
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        self._thread.join(10)
+        self._thread.join(120)
 
     def _serve(self) -> None:
         while True:

@@ -183,7 +183,7 @@ async def test_cancelling_while_the_server_is_silent() -> None:
                 async with model.stream(HELLO, []) as pieces:
                     await anext(pieces)
             assert scope.cancelled_caught
-            assert await trio.to_thread.run_sync(server.client_left.wait, 5)
+            assert await trio.to_thread.run_sync(server.client_left.wait, 120)
         await model.aclose()
 
 

@@ -372,7 +372,7 @@ async def test_cancelling_closes_the_connection_at_once(dialect: Dialect) -> Non
                     scope.cancel()
                     await anext(pieces)
             assert scope.cancelled_caught
-            assert await trio.to_thread.run_sync(server.client_left.wait, 5)
+            assert await trio.to_thread.run_sync(server.client_left.wait, 120)
         await model.aclose()
 
 

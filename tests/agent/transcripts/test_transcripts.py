@@ -165,7 +165,7 @@ def test_a_killed_agent_loses_nothing_that_was_shown(path: Path) -> None:
         speaker.stdout.readline()
     speaker.send_signal(signal.SIGKILL)
     shown = [*range(20), *map(int, speaker.stdout.read().split())]
-    assert speaker.wait(10) == -9
+    assert speaker.wait(120) == -9
     speaker.stdout.close()
     messages = load(path, "s-1")
     assert messages[:-1] == [user("count"), assistant("I count."), user("go on")]
@@ -286,7 +286,7 @@ def test_several_agents_make_the_file_at_once(path: Path) -> None:
     barrier = threading.Barrier(6)
 
     def begin() -> None:
-        barrier.wait(10)
+        barrier.wait(120)
         try:
             connect(path).close()
         except Exception as error:
@@ -296,7 +296,7 @@ def test_several_agents_make_the_file_at_once(path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert failures == []
     assert sessions(path) == []
 

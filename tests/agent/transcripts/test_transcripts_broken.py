@@ -89,14 +89,14 @@ class HungDisk:
 
     def __call__(self, _: sqlite3.Connection) -> None:
         self.entered.set()
-        assert self.release.wait(10)
+        assert self.release.wait(120)
 
     def end(self) -> None:
         """Let the writer's thread go on, and wait for its end."""
         self.release.set()
         for thread in threading.enumerate():
             if thread.name == "sliphook-transcripts":
-                thread.join(10)
+                thread.join(120)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ async def test_steps_for_which_there_is_no_room_are_told_once(path: Path, hung: 
     problems: list[str] = []
     writer = TranscriptWriter(connect(path), path, problems.append)
     writer.put(hung)
-    assert hung.entered.wait(10)
+    assert hung.entered.wait(120)
     for _ in range(4):
         writer.put(hung)
     await writer.settled()
@@ -129,7 +129,7 @@ async def test_an_end_that_is_not_written_in_time_is_told_and_what_follows_is_no
     done: list[str] = []
     writer = TranscriptWriter(connect(path), path, problems.append)
     writer.put(hung)
-    assert hung.entered.wait(10)
+    assert hung.entered.wait(120)
     writer.put(lambda _: done.append("the next step"))
     writer.close()
     assert problems == [

@@ -48,7 +48,7 @@ class Unread:
         self._rescue.start()
 
     def _drain(self) -> None:
-        if self._over.wait(10):
+        if self._over.wait(120):
             return
         self.was_waited_for = True
         while not self._over.wait(0.01):
@@ -112,6 +112,6 @@ async def test_a_task_that_waits_in_a_terminal_that_is_given_up_goes_on(
             pass  # until it waits
         assert thread.is_alive()
         terminal.give_up()
-        await trio.to_thread.run_sync(thread.join, 5)
+        await trio.to_thread.run_sync(thread.join, 120)
     assert not thread.is_alive()
     assert not unread.was_waited_for
