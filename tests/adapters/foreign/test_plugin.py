@@ -389,7 +389,7 @@ agents:
             - {type: command, command: "jq -c '{hook_specific_output:{updated_input:{cmd:(.tool_input.cmd + \\" two\\")}}}'"}
       pre_tool_use:
         - matcher: shell
-          hooks: [{type: command, command: "cat > pre.json; grep -q bad pre.json && exit 7 || exit 0"}]
+          hooks: [{type: command, command: "cat > pre.json; grep -q wrong pre.json && exit 7 || exit 0"}]
       post_tool_use:
         - hooks: [{type: command, command: "cat > post.json", working_dir: sub, env: {A: b}}]
       session_start: [{type: command, command: "cat > start.json; echo hello"}]
@@ -463,7 +463,7 @@ async def test_docker_agents_hooks(tmp_path: Path) -> None:
 async def test_docker_agents_guard_that_fails_denies(tmp_path: Path) -> None:
     pytest.importorskip("ruamel.yaml")
     (tmp_path / "agent.yaml").write_text(DOCKER)
-    hooks = DOCKER.replace("grep -q bad pre.json", "true")
+    hooks = DOCKER.replace("grep -q wrong pre.json", "true")
     (tmp_path / "agent.yaml").write_text(hooks)
     with trio.fail_after(WAIT_S):
         async with (
