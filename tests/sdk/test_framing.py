@@ -73,10 +73,10 @@ def test_the_error_quotes_what_came_on_one_line() -> None:
 def test_a_large_body_in_small_pieces_costs_linear_time() -> None:
     stream = frame(b"{" + b" " * 300_000 + b"}") + b"{" + b" " * 300_000 + b"}\n"
     splitter = FrameSplitter()
-    start = time.perf_counter()
+    start = time.thread_time()
     bodies = [body for byte in stream for body in splitter.feed(bytes([byte]))]
     assert [len(body) for body in bodies] == [300_003, 300_002]
-    assert time.perf_counter() - start < 10  # rescanning or recopying takes minutes
+    assert time.thread_time() - start < 10  # rescanning or recopying takes minutes
 
 
 @given(st.lists(st.binary(max_size=30)), st.data())
