@@ -20,7 +20,7 @@ from tests.torture.inside import Bounds, Sightings, comes, living
 
 WAIT_S = 40.0
 """A state or a line of the log that has not come by then will not come."""
-CASE_S = 240.0
+CASE_S = 600.0
 """The last net under a case."""
 GONE_S = 5.0
 """A killed process may need so long to disappear on a busy machine."""
