@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
 import pytest
 
+from sliphook.dispatch import policy
 from sliphook.dispatch.answers import cut_context
+from sliphook.dispatch.audience import Subscriber, first_match
 from sliphook.dispatch.outcome import Context, Outcome, Reason
-from sliphook_sdk.protocol import Message, ToolResult
+from sliphook.plugin.route import Route
+from sliphook_sdk.protocol import Message, Payload, ToolResult
 
 from .fires import failed, fire, payload, subscriber
 
@@ -86,6 +90,27 @@ def test_a_plugin_takes_part_once_by_the_first_of_its_subscriptions_that_matches
 def test_to_be_told_never_takes_the_place_of_being_asked() -> None:
     fired = fire("pre_tool_call", {}, subscriber("one", {"mode": "event"}, {}))
     assert fired.lines == ["ask one"]
+
+
+def test_the_subscriptions_of_a_plugin_are_gone_through_once_for_a_payload(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each may have 256, and those of fifty plugins are looked at in one stretch."""
+    looks: Counter[str] = Counter()
+
+    def look(one: Subscriber, about: Payload) -> Route | None:
+        looks[one.plugin] += 1
+        return first_match(one, about)
+
+    monkeypatch.setattr(policy, "first_match", look)
+    many = [{"match": {"model": f"m{number}"}, "replaces": True} for number in range(255)]
+    subscribers = [
+        subscriber(name, *many, {"replaces": name == "a"}, event="pre_llm_call") for name in "abc"
+    ]
+    assert fire("pre_llm_call", {}, *subscribers).lines == ["ask a", "ask b c"]
+    assert looks == {"a": 1, "b": 1, "c": 1}
+    fire("pre_llm_call", {"a": {"replace": {"model": "big"}}}, *subscribers)
+    assert looks == {"a": 2, "b": 3, "c": 3}
 
 
 def test_a_replacer_does_not_take_part_again_in_the_second_phase() -> None:

@@ -204,7 +204,7 @@ def test_before_another_attempt_those_are_asked_that_want_it() -> None:
     assert fired.lines == ["ask mender", "ask judge"]
 
 
-@says("if it replaces something, so are those that do not replace.")
+@says("if it replaces something, so are those that fail closed or do not replace.")
 def test_a_guard_sees_what_another_attempt_sends_elsewhere() -> None:
     denies = {"decision": "deny", "reason": "not there"}
     fired = fire(
@@ -215,6 +215,28 @@ def test_a_guard_sees_what_another_attempt_sends_elsewhere() -> None:
     )
     assert fired.lines == ["ask mender", "ask guard judge, tell told"]
     assert fired.outcome.denied
+
+
+def test_a_closed_guard_that_replaces_sees_it_too_and_may_mend_it() -> None:
+    closed = {"on_failure": "closed", "priority": 9}
+    every = Audience(
+        [
+            router("mender", attempts=True),
+            router("hider", order=1, **closed),
+            router("other", order=2, match={"model": "big"}, **closed),
+            guard("guard"),
+        ]
+    )
+    answers: dict[str, Any] = {
+        "mender": {"replace": {"model": "big"}},
+        "hider": {"replace": {"model": "small"}},
+    }
+    fired = fire("pre_llm_call", answers, among=every.again, about=attempt(2), shows="model")
+    assert fired.lines == ["ask mender(scripted)", "ask hider(big)", "ask guard(small)"]
+    answers["hider"] = {"decision": "deny", "reason": "not there"}
+    assert fire("pre_llm_call", answers, among=every.again, about=attempt(2)).outcome.denied
+    unchanged = fire("pre_llm_call", {}, among=every.again, about=attempt(2))
+    assert unchanged.lines == ["ask mender"]
 
 
 def test_a_failure_before_another_attempt_counts_as_always() -> None:

@@ -12,6 +12,8 @@ from trio.testing import MockClock
 
 from sliphook import HostError, PluginHost, Session
 from sliphook.host.state import HostState
+from sliphook.plugin import overrides
+from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.testing import CRASHES, HANGS, Fails, FakePlugin
 from sliphook_sdk.protocol import CommandSpec, Manifest, Subscription, ToolSpec
@@ -94,6 +96,23 @@ async def test_its_closed_hooks_fail_while_it_is_not_there(
         status, text = await run_shell(session)
     assert (status, text.partition(":")[0]) == ("denied", "the call of shell was denied")
     assert f"guard: guard is {state}" in text
+
+
+async def test_the_record_is_read_once_however_often_it_starts(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read what is allowed takes 15 ms, and what it declares is read in the same stretch."""
+    reads: list[bytes | msgspec.Raw] = []
+
+    def read(raw: bytes | msgspec.Raw) -> ReadManifest:
+        reads.append(raw)
+        return read_manifest(raw)
+
+    monkeypatch.setattr(overrides, "read_manifest", read)
+    async with PluginHost([guard(initialize=DECLARED)]) as host:
+        await host.restart("guard")
+        assert host.plugins[0].state == "ready"
+    assert len(reads) == 3
 
 
 async def test_its_open_hooks_do_not_hold_anybody(autojump_clock: MockClock) -> None:

@@ -221,11 +221,22 @@ def test_a_fault_in_the_settings_leaves_the_recorded_guard_closed() -> None:
     assert read.routes["pre_tool_call"][0].on_failure == "closed"
 
 
-def test_a_record_that_cannot_be_used_says_what_to_do() -> None:
-    read, fault = recorded_manifest(
-        spec(recorded=msgspec.structs.replace(RECORD, protocol_version=7))
+def test_a_record_that_cannot_be_used_says_what_to_do_and_still_guards() -> None:
+    """What it would have matched is not known, so in doubt it denies."""
+    shell = Subscription(event="pre_tool_call", match={"tool_name": "shell"})
+    told = Subscription(event="pre_llm_call", mode="event", on_failure="closed")
+    others = [Subscription(event="stop"), Subscription(event="of_tomorrow", on_failure="closed")]
+    record = msgspec.structs.replace(
+        RECORD, protocol_version=7, subscriptions=[shell, *(RECORD.subscriptions or ()), *others]
     )
-    assert read is None
+    read, fault = recorded_manifest(spec(recorded=record))
+    assert read is not None
+    assert list(read.routes) == ["pre_tool_call"]
+    (route,) = read.routes["pre_tool_call"]
+    assert route.guards
+    assert route.patterns == ()
+    harmless = msgspec.structs.replace(record, subscriptions=[told, *others])
+    assert recorded_manifest(spec(recorded=harmless))[0] is None
     assert fault == (
         "its recorded manifest cannot be used: it speaks version 7 of the protocol, this "
         "host speaks 1; install it again"

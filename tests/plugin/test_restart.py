@@ -21,7 +21,6 @@ from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S, Workshop, case_of, until
 
 RESTARTS_WAIT = "if not set_flag('started'): wait_for_flag('hold')"
-RESTARTS_WITH_A_TOOL = "if not set_flag('started'): MANIFEST['tools'] = [{'name': 'look'}]"
 
 
 def kill(host: PluginHost, index: int = 0) -> None:
@@ -220,11 +219,10 @@ async def test_another_name_after_a_restart_leaves_no_trace_of_the_old(shop: Wor
     assert probe.names().count("user_prompt_submit") <= 1
 
 
-async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) -> None:
-    """While its guard thinks, an older plugin comes back with a tool of that name: no exception."""
+async def test_a_tool_whose_plugin_is_removed_under_the_call(shop: Workshop) -> None:
+    """While its guard thinks, the user removes it: no exception."""
     go = shop.flag("go")
-    older = shop.program("older", before=RESTARTS_WITH_A_TOOL)
-    newer = shop.program("newer", tools=["look"])
+    probe = shop.program(tools=["look"])
     guard = shop.program(
         "guard",
         hears=["pre_tool_call"],
@@ -233,7 +231,7 @@ async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) 
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([older.path, newer.path, guard.path]) as host,
+            PluginHost([probe.path, guard.path]) as host,
             host.session() as session,
             session.turn("hello") as turn,
             trio.open_nursery() as nursery,
@@ -244,16 +242,14 @@ async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) 
 
             nursery.start_soon(call)
             await guard.hears("hook/pre_tool_call")
-            kill(host)
-            await until(lambda: host.plugins[1].state == "refused")
+            await host.update([guard.path])
             go.touch()
     assert statuses == ["error"]
 
 
-async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> None:
+async def test_a_guard_that_is_removed_between_the_phases(shop: Workshop) -> None:
     go = shop.flag("go")
-    older = shop.program("older", before=RESTARTS_WITH_A_TOOL)
-    newer = shop.program("newer", tools=["look"], hears=["pre_tool_call"])
+    guard = shop.program("guard", hears=["pre_tool_call"])
     replacer = shop.program(
         "replacer",
         subscriptions=[{"event": "pre_tool_call", "replaces": True}],
@@ -262,7 +258,7 @@ async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> 
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([older.path, newer.path, replacer.path]) as host,
+            PluginHost([guard.path, replacer.path]) as host,
             host.session() as session,
             session.turn("hello") as turn,
             trio.open_nursery() as nursery,
@@ -275,11 +271,9 @@ async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> 
 
             nursery.start_soon(call)
             await replacer.hears("hook/pre_tool_call")
-            kill(host)
-            await until(lambda: host.plugins[1].state == "refused")
+            await host.update([replacer.path])
             go.touch()
     assert statuses == ["denied"]
-    assert [plugin.state for plugin in host.plugins if plugin.name == "replacer"] == ["stopped"]
 
 
 async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Workshop) -> None:

@@ -72,6 +72,22 @@ def test_wildcards_that_overlap_in_too_many_ways_are_refused() -> None:
     assert "overlap in too many ways" in refused(subscriptions=[first, second])
 
 
+def test_what_the_patterns_of_all_hooks_may_cost_is_one_sum() -> None:
+    """It is found out in one stretch of the loop."""
+    hooks = ("user_prompt_submit", "pre_llm_call", "pre_tool_call")
+
+    def guards(event: str) -> list[dict[str, Any]]:
+        return [
+            {"event": event, "match": {"cwd": f"*{number:03}"}, "on_failure": "closed"}
+            for number in range(MAX_SUBSCRIPTIONS // 3)
+        ]
+
+    for hook in hooks:
+        assert len(read(subscriptions=guards(hook)).routes[hook]) == MAX_SUBSCRIPTIONS // 3
+    of_all = [one for hook in hooks for one in guards(hook)]
+    assert "overlap in too many ways" in refused(subscriptions=of_all)
+
+
 def test_as_many_guards_as_there_may_be_are_told_apart() -> None:
     guards = [
         {**SHELL, "match": {"tool_name": f"tool_{number}"}} for number in range(MAX_SUBSCRIPTIONS)

@@ -76,24 +76,30 @@ def test_a_taken_name_names_who_has_it() -> None:
     assert (table.is_reserved("shell"), table.is_reserved("x")) == (True, False)
 
 
-def test_to_look_for_many_names_goes_through_all_tools_once() -> None:
+class Counted(str):
+    """A name, and how often all of them were looked at."""
+
     looks = 0
 
-    class Name(str):
-        def __hash__(self) -> int:
-            nonlocal looks
-            looks += 1
-            return super().__hash__()
+    def __hash__(self) -> int:
+        Counted.looks += 1
+        return super().__hash__()
 
-        def __eq__(self, other: object) -> bool:
-            nonlocal looks
-            looks += 1
-            return super().__eq__(other)
+    def __eq__(self, other: object) -> bool:
+        Counted.looks += 1
+        return super().__eq__(other)
 
+
+def test_to_look_for_names_goes_through_all_tools_once_and_for_one_through_none() -> None:
     table = ToolTable()
-    table.replace("a", None, [tool(Name(f"a{number}")) for number in range(512)])
+    table.replace("a", None, [tool(Counted(f"a{number}")) for number in range(512)])
+    Counted.looks = 0
     assert table.holders([f"b{number}" for number in range(512)], besides="b") == {}
-    assert looks <= 1_024
+    assert Counted.looks <= 1_024
+    Counted.looks = 0
+    assert table.find("a511", None) is not None
+    assert table.holders(["a511"], besides="b") == {"a511": "a"}
+    assert Counted.looks <= 4
 
 
 def test_the_shapes_that_model_apis_take() -> None:

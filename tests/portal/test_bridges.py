@@ -533,6 +533,13 @@ def test_whether_a_guard_would_be_asked(face: Face) -> None:
             {"event": "pre_tool_call", "match": {"tool_name": "ls"}, "on_failure": "open"},
             {"event": "pre_tool_call", "match": {"tool_kind": "shell"}},
             {"event": "pre_tool_call", "match": {"tool_name": "rm*", "origin": "agent"}},
+            {
+                "event": "pre_tool_call",
+                "match": {"tool_name": "mv"},
+                "on_failure": "open",
+                "subagents": False,
+            },
+            {"event": "pre_tool_call", "match": {"tool_name": "mv"}},
         ],
     )
 
@@ -550,6 +557,7 @@ def test_whether_a_guard_would_be_asked(face: Face) -> None:
             assert not guarded("ls", "shell")
             assert not guarded("cat", "read")
             assert guarded("rmdir", "edit")  # its origin was not said
+            assert guarded("mv", "edit")  # a child agent may want it
             assert not host.hears("pre_llm_call", closed=True)
             await face.got(host.disable("guard"))
             assert host.hears("pre_tool_call")

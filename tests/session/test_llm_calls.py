@@ -236,7 +236,7 @@ async def test_a_guard_sees_the_server_and_may_deny_it() -> None:
 
 @says(
     "**Attempts**: with `attempts` a plugin is asked again before each further attempt, with the"
-    " payload as the last one left it;",
+    " last one's payload;",
     "What was said before counts until an answer says otherwise; a new `context` replaces the old one.",
 )
 async def test_before_another_attempt_those_are_asked_that_want_it() -> None:

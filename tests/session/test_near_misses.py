@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -226,6 +227,21 @@ def test_what_is_said_of_one_message_is_bounded_and_looked_for_no_more() -> None
     many = json.dumps({f"odd_{index}": 1 for index in range(9_000)}).encode()
     assert len(list(found.found_in("tool/call", many))) == MAX_NEAR_MISSES
     assert list(found.found_in("tool/call", b'{"other":1}')) == []
+
+
+def test_little_is_kept_of_a_name_and_of_long_ones_that_begin_alike_one_is_said() -> None:
+    found, said = NearMisses(), 0
+    tracemalloc.start()
+    try:
+        for index in range(MAX_NEAR_MISSES):
+            for end in "ab":
+                name = f"{index}{'x' * 100_000}{end}"
+                said += len(list(found.found_in("tool/call", json.dumps({name: 1}).encode())))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert said == MAX_NEAR_MISSES
+    assert kept < 1_000_000
 
 
 @pytest.mark.parametrize("method", ["ping", "hook/stop", "of_tomorrow", "host/nothing", "shutdown"])

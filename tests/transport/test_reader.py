@@ -306,8 +306,9 @@ async def test_a_look_finds_what_came_behind_what_waits_for_its_turn(
         ('"result":{}', True),
         (f'"result":"{"x" * 5_000}"', False),
         ('"method":"host/tools","params":{}', False),
+        (r'"meth\u006fd":"host/tools","params":{}', False),
     ],
-    ids=["a small reply", "a large one", "a request"],
+    ids=["a small reply", "a large one", "a request", "a request in escapes"],
 )
 async def test_a_small_reply_does_not_wait_behind_what_others_write(
     autojump_clock: trio.testing.MockClock, more: str, handled: bool

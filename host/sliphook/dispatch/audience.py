@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 
 import msgspec
 
@@ -48,20 +49,17 @@ class Audience(tuple[Subscriber, ...]):
         found.whole = self
         return found
 
-    @cached_property
-    def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
-        """Every subscription in turn: by priority, then order of installation, then manifest."""
-        pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
-        return tuple(
-            sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index))
-        )
+    @property
+    def all_routes(self) -> Iterator[Route]:
+        """Every subscription."""
+        return chain.from_iterable(subscriber.routes for subscriber in self)
 
     @cached_property
     def tool_patterns(self) -> tuple[Globs, ...]:
         """The patterns of names of tools, of all subscriptions."""
         return tuple(
             pattern.globs
-            for route, _ in self.in_turn
+            for route in self.all_routes
             for pattern in route.patterns
             if pattern.field == "tool_name"
         )
@@ -69,13 +67,13 @@ class Audience(tuple[Subscriber, ...]):
     @cached_property
     def has_sequence(self) -> bool:
         """True if some plugin is asked before the others: a subscription replaces."""
-        return any(route.replaces for route, _ in self.in_turn)
+        return any(route.replaces for route in self.all_routes)
 
     @cached_property
     def longest_s(self) -> float:
         """The largest timeout among the subscriptions that are asked, in seconds."""
         return max(
-            (route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0
+            (route.timeout_s for route in self.all_routes if route.mode == "hook"), default=0.0
         )
 
 

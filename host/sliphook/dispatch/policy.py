@@ -8,7 +8,8 @@ shares of a round all at once, so the outcome cannot depend on which plugin answ
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any, Final, Literal
+from math import inf
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -25,6 +26,10 @@ replacing plugin leaves to the next. Most guards need milliseconds; a plugin tha
 take away that they are asked."""
 
 
+Kinds: TypeAlias = Literal["replacing", "others"]
+_Place: TypeAlias = tuple[float, int, int]
+
+
 class Ask(msgspec.Struct, frozen=True):
     """A plugin to ask, by the subscription `route`; the payload's heavy fields are not cut yet.
 
@@ -37,7 +42,7 @@ class Ask(msgspec.Struct, frozen=True):
     subscriber: Subscriber
     route: Route
     payload: Payload
-    before: frozenset[Literal["replacing", "others"]] = frozenset()
+    before: frozenset[Kinds] = frozenset()
     streams: bool = False
     replacing: bool = False
 
@@ -91,38 +96,23 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     that matches the payload when its turn comes.
 
     Before another attempt (`Audience.again`), those are asked alone that asked for it. But if one
-    of them replaces something, phase 2 is for all: a guard sees what is sent.
+    of them replaces something, those that replace and fail closed follow, and phase 2 is for all: a
+    guard sees what is sent.
     """
     audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
     merge = _Merge(entry.substitute, payload)
-    done: set[str] = set()
-    for route, subscriber in audience.in_turn if audience.has_sequence else ():
-        if (
-            not route.replaces
-            or subscriber.plugin in done
-            # matched anew each time: what was replaced so far may decide which subscription fits
-            or first_match(subscriber, merge.payload) is not route
-        ):
-            continue
-        done.add(subscriber.plugin)
-        before = _still_to_ask(audience, done, merge.payload)
-        streams = merge.substituted_by is None
-        ask = Ask(subscriber, route, merge.payload, before, streams, replacing=True)
-        (share,) = yield Round((ask,))
-        merge.add(share)
-        if merge.decision == "deny":
-            break  # no answer can lift a deny: the others are told at most
-    asks: list[Ask] = []
-    tells: list[Tell] = []
+    turns = _Turns(audience, set())
+    if audience.has_sequence:
+        yield from _one_by_one(turns, merge, closed_only=False)
     again = audience.whole
     if again is not None and merge.payload is not payload:
-        audience = again
-    for route, subscriber in audience.in_turn:
-        if subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
-            continue
+        turns = _Turns(again, turns.done)
+        yield from _one_by_one(turns, merge, closed_only=True)
+    asks: list[Ask] = []
+    tells: list[Tell] = []
+    for route, subscriber in turns.left(merge.payload):
         if again is not None and route.replaces:
             continue  # it was asked before the first attempt, and what it said stands
-        done.add(subscriber.plugin)
         if route.mode == "event":
             tells.append(Tell(subscriber, route, merge.payload))
         elif merge.decision != "deny":
@@ -136,17 +126,72 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     return merge.outcome()
 
 
-def _still_to_ask(
-    audience: Audience, done: set[str], payload: Payload
-) -> frozenset[Literal["replacing", "others"]]:
-    """Which kinds of plugins are still to be asked, as the payload is now."""
-    return frozenset(
-        "replacing" if route.replaces else "others"
-        for other in audience
-        if other.plugin not in done
-        and (route := first_match(other, payload)) is not None
-        and route.mode == "hook"
-    )
+def _one_by_one(
+    turns: _Turns, merge: _Merge, *, closed_only: bool
+) -> Generator[Round, Sequence[Share], None]:
+    """Ask the subscriptions that replace, in turn; `closed_only`: those alone that fail closed."""
+    at: _Place = (-inf, 0, 0)
+    # no answer can lift a deny: the others are told at most
+    while merge.decision != "deny":
+        # looked at anew each time: what was replaced may decide which subscription fits
+        behind = [
+            pair
+            for pair in turns.left(merge.payload)
+            if pair[0].replaces and (pair[0].guards or not closed_only) and _place(pair) >= at
+        ]
+        if not behind:
+            return
+        at = _place(behind[0])
+        route, subscriber = turns.take(behind[0])
+        before = frozenset[Kinds](
+            "replacing" if other.replaces else "others"
+            for other, _ in turns.left(merge.payload)
+            if other.mode == "hook"
+        )
+        streams = merge.substituted_by is None
+        (share,) = yield Round(
+            (Ask(subscriber, route, merge.payload, before, streams, replacing=True),)
+        )
+        merge.add(share)
+
+
+class _Turns:
+    """Who still takes part in a fire, each by the subscription that matches first, in turn.
+
+    A plugin may have 256 subscriptions, so they are gone through once for each payload.
+
+    Attributes:
+        done: the plugins that have taken part.
+    """
+
+    def __init__(self, audience: Sequence[Subscriber], done: set[str]) -> None:
+        self.done = done
+        self._audience = audience
+        self._payload: Payload | None = None
+        self._left: list[tuple[Route, Subscriber]] = []
+
+    def left(self, payload: Payload) -> list[tuple[Route, Subscriber]]:
+        """By priority, then order of installation."""
+        if payload is not self._payload:
+            self._payload = payload
+            found = [
+                (route, one)
+                for one in self._audience
+                if one.plugin not in self.done and (route := first_match(one, payload)) is not None
+            ]
+            self._left = sorted(found, key=_place)
+        return self._left
+
+    def take(self, pair: tuple[Route, Subscriber]) -> tuple[Route, Subscriber]:
+        """It takes part now."""
+        self.done.add(pair[1].plugin)
+        self._left = [one for one in self._left if one is not pair]
+        return pair
+
+
+def _place(pair: tuple[Route, Subscriber]) -> _Place:
+    route, subscriber = pair
+    return -route.priority, subscriber.order, route.index
 
 
 def merge_one(

@@ -43,7 +43,8 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
     """Whether `other` keeps a name that `plugin` wants too.
 
     A name that the user approved counts before one that is only claimed. If both are approved, or
-    neither, the plugin installed first has it.
+    neither, the plugin installed first has it; but one that has worked without it takes it from
+    no other when it starts again.
 
     Args:
         other: has the name now.
@@ -56,7 +57,30 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
     )
     approved = plugin.recorded is not None and clash(plugin, plugin.recorded, other) is not None
     # else a new plugin could take a tool that the user trusts, by its manifest alone
-    return other_approved if other_approved != approved else other.order < plugin.order
+    if other_approved != approved:
+        return other_approved
+    had = plugin.manifest is not None and clash(plugin, plugin.manifest, other) is not None
+    return other.order < plugin.order or (plugin.has_worked and not had)
+
+
+def name_of_the_agent(
+    manifest: ReadManifest, tools: ToolTable, commands: Collection[str]
+) -> str | None:
+    """The first tool or command that the agent keeps for itself, or None.
+
+    Args:
+        manifest: what a plugin declares.
+        tools: has the names of tools that the agent reserves.
+        commands: those of commands.
+    """
+    own = [f"the tool {one.name}" for one in manifest.tools if tools.is_reserved(one.name)]
+    own += [f"the command /{one.name}" for one in manifest.commands if one.name in commands]
+    return own[0] if own else None
+
+
+def guards(plugin: Plugin) -> bool:
+    """Whether a subscription of it denies if it fails to answer."""
+    return plugin.manifest is not None and bool(plugin.manifest.closed_routes())
 
 
 def name_of_files(spec: PluginSpec, taken: Mapping[str, PluginSpec]) -> str:
@@ -115,21 +139,17 @@ def holders_by_manifest(
     found: dict[str, str] = {}
     for other in plugins:
         if other is not besides and other.state is not State.DISABLED and other.manifest:
-            for tool in other.manifest.tools:
-                if tool.name in wanted:
-                    found.setdefault(tool.name, other.name)
+            for name in wanted & other.manifest.tool_names:
+                found.setdefault(name, other.name)
     return found
 
 
 def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:
-    tools = {tool.name for tool in theirs.tools}
-    for tool in manifest.tools:
-        if tool.name in tools:
-            return f"the tool {tool.name}"
-    commands = {command.name for command in theirs.commands}
-    for command in manifest.commands:
-        if command.name in commands:
-            return f"the command /{command.name}"
+    # in C, and by the smaller one: each may have thousands of commands, and all are compared
+    for tool in sorted(manifest.tool_names & theirs.tool_names):
+        return f"the tool {tool}"
+    for command in sorted(manifest.command_names & theirs.command_names):
+        return f"the command /{command}"
     return None
 
 
@@ -219,7 +239,8 @@ def _may_take_part(routes: Iterable[Route], known: Mapping[str, str | None]) -> 
         seen = tuple(one for one in route.patterns if one.field in known)
         if msgspec.structs.replace(route, patterns=seen).matches(payload):
             yield route
-            if len(seen) == len(route.patterns):
+            # a child's payload passes by one that is not for child agents
+            if len(seen) == len(route.patterns) and route.subagents:
                 return
 
 

@@ -44,11 +44,13 @@ from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 from .admission import (
     clash,
     enter_record,
+    guards,
     holders_by_manifest,
     keeps_its_names,
     lacks_in_environment,
     name_of,
     name_of_files,
+    name_of_the_agent,
     subscribers_by_name,
 )
 from .alerts import Alerts
@@ -178,11 +180,13 @@ class HostState:
             name = self._file_names[plugin] = name_of_files(plugin.spec, taken)
             taken[name] = plugin.spec
             # a guard that is absent still guards: its closed hooks count before it runs
-            if (
-                plugin.recorded is not None
-                # a plugin that has the name keeps it until `admit` decides
-                and self._by_name.setdefault(plugin.name, plugin) is plugin
-            ):
+            if plugin.recorded is None:
+                continue
+            holder = self._by_name.get(plugin.name)
+            if holder is not None and holder.recorded is None:
+                self._leave_out(holder, f"the name {plugin.name}", plugin.name)
+            # of two that are approved the one that has the name keeps it until `admit` decides
+            if self._by_name.setdefault(plugin.name, plugin) is plugin:
                 # a tool of it may be called now: the call waits for the plugin
                 table = self.plugin_calls.table
                 enter_record(table, plugin.name, plugin.recorded, table)
@@ -200,7 +204,8 @@ class HostState:
             # another one may have taken the name meanwhile
             if self._by_name.get(plugin.name) is plugin:
                 del self._by_name[plugin.name]
-            self.plugin_calls.table.remove(plugin.name)
+                self.plugin_calls.table.remove(plugin.name)
+                forget_plugin(self.sessions.values(), plugin.name)
         self._forget_subscribers()
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
@@ -240,6 +245,7 @@ class HostState:
 
         If two plugins want one name, `keeps_its_names` decides.
         """
+        name = name_of(plugin, manifest)
         # only collected: a plugin that is refused below must leave them as they are
         rivals: dict[Plugin, str] = {}
         for other in self._by_name.values():
@@ -248,59 +254,55 @@ class HostState:
                 if keeps_its_names(other, plugin, manifest):
                     return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
                 rivals[other] = taken
-        own = next(
-            (
-                tool.name
-                for tool in manifest.tools
-                if self.plugin_calls.table.is_reserved(tool.name)
-            ),
-            None,
-        )
-        if own is not None:
-            return f"the tool {own} is taken by the agent"
-        names = [tool.name for tool in manifest.tools]
-        for name, holder in self.plugin_calls.table.holders(names, besides=plugin.name).items():
-            if all(holder != other.name for other in rivals):
-                return f"the tool {name} is taken by {holder}"  # offered while it ran
-        own = next(
-            (
-                command.name
-                for command in manifest.commands
-                if command.name in self._reserved_commands
-            ),
-            None,
-        )
-        if own is not None:
-            return f"the command /{own} is taken by the agent"
+        table = self.plugin_calls.table
+        if (own := name_of_the_agent(manifest, table, self._reserved_commands)) is not None:
+            return f"{own} is taken by the agent"
+        # what an earlier process of it has offered is its own, under whatever name
+        mine = [one for one, plugin_of_it in self._by_name.items() if plugin_of_it is plugin]
+        for tool, holder in table.holders(manifest.tool_names, besides=name).items():
+            if holder not in mine and all(holder != other.name for other in rivals):
+                return f"the tool {tool} is taken by {holder}"  # offered while it ran
         for other, taken in rivals.items():
-            why = f"{taken} is taken by the plugin {plugin.name}, which was installed before"
-            self.problem(other, f"{other.name} is left out: {why}")
-            self.plugin_calls.table.remove(other.name)
-            # with a recorded manifest it stays here, so that its closed hooks still deny
-            if other.recorded is None or other.name == plugin.name:
-                del self._by_name[other.name]
-            other.refuse(why)
-        lacks = lacks_in_environment(manifest.wire, plugin.spec, plugin.name)
+            self._leave_out(other, taken, name)
+        # also what an earlier process of it had offered for single sessions
+        for before in (*mine, name):
+            table.remove(before)
+            if before != name:
+                del self._by_name[before]
+        plugin.name = name
+        self._by_name[name] = plugin
+        table.replace(name, None, manifest.tools)
+        lacks = lacks_in_environment(manifest.wire, plugin.spec, name)
         # said once, not after each restart
         if lacks is not None and not plugin.has_worked:
-            self.problem(plugin, f"{plugin.name} {lacks}")
+            self.problem(plugin, f"{name} {lacks}")
         for text in manifest.ignored:
             self.reports.near_miss(plugin, text, text)
-        self._by_name[name_of(plugin, manifest)] = plugin
-        # also what an earlier process of it had offered for single sessions
-        self.plugin_calls.table.remove(plugin.name)
-        self.plugin_calls.table.replace(plugin.name, None, manifest.tools)
         return None
+
+    def _leave_out(self, other: Plugin, taken: str, name: str) -> None:
+        """One that has what the plugin of that name is to have."""
+        why = f"{taken} is taken by the plugin {name}, which was installed before"
+        self.problem(other, f"{other.name} is left out: {why}")
+        self.plugin_calls.table.remove(other.name)
+        other.refuse(why)
+        del self._by_name[other.name]
+        # what is approved and what guards stays here, so that its closed hooks still deny
+        if other.recorded is not None or guards(other):
+            if other.name == name:
+                other.name = f"{name} (left out)"
+            self._by_name.setdefault(other.name, other)
 
     def state_changed(self, plugin: Plugin) -> None:
         """Have the subscribers found anew; tell a plugin that came back of the open sessions."""
         self._forget_subscribers()
-        # while it starts again its tools stay: a call of one waits for it
-        if not plugin.ready and not plugin.state.waits:
-            self.plugin_calls.table.remove(plugin.name)
-        self.reports.offers_changed()  # its commands
-        if not plugin.ready:
+        # one that was not admitted may be called like another plugin
+        if not plugin.ready and self._by_name.get(plugin.name) is plugin:
             forget_plugin(self.sessions.values(), plugin.name)
+            # while it starts again its tools stay: a call of one waits for it
+            if not plugin.state.waits:
+                self.plugin_calls.table.remove(plugin.name)
+        self.reports.offers_changed()  # its commands
         if plugin.state is State.READY:
             # its own alone: all of them would have to be found anew for each plugin
             routes = plugin.routes().get("session_start", ())

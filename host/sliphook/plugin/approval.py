@@ -54,8 +54,8 @@ def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
             f"not to guard {name} as before"
             for name, routes in approved.routes.items()
             if any(
-                route.guards and not _still_guards(route, routes, declared.routes.get(name, ()))
-                for route in routes
+                route.guards and not _still_guards(at, routes, declared.routes.get(name, ()))
+                for at, route in enumerate(routes)
             )
         ),
     ]
@@ -67,38 +67,45 @@ def _new(declared: Iterable[str], approved: Iterable[str]) -> list[str]:
 
 
 def _may_replace(route: Route, approved: Sequence[Route]) -> bool:
-    return any(one.replaces and _is_within(route, one) for one in approved)
+    matched = _Matched(route)
+    return any(one.replaces and matched.is_within(one) for one in approved)
 
 
-def _still_guards(guard: Route, approved: Sequence[Route], declared: Sequence[Route]) -> bool:
-    """True if `declared` asks the plugin for all that `guard` matched, again failing closed.
+def _still_guards(at: int, approved: Sequence[Route], declared: Sequence[Route]) -> bool:
+    """True if `declared` asks the plugin for all that guard `at` matched, again failing closed.
 
     A plugin is asked once per fire, by its first matching subscription; one listed before the guard
     replaces it wherever both match.
     """
     # the routes of a manifest stand in the order in which a fire looks at them
-    before = [route for route in approved[: approved.index(guard)] if not route.guards]
+    guard = _Matched(approved[at])
+    before = [route for route in approved[:at] if not route.guards]
     for route in declared:
         if route.guards:
-            if _is_within(guard, route):
+            if guard.is_within(route):
                 return True
-        elif not any(_is_within(route, one) for one in before):
+        elif not (before and any(map(_Matched(route).is_within, before))):
             return False
     return False
 
 
-def _is_within(inner: Route, outer: Route) -> bool:
-    """True if `outer` matches all that `inner` does, as far as the texts of the patterns show."""
-    if inner.subagents and not outer.subagents:
-        return False
-    texts = {pattern.field: pattern.texts for pattern in inner.patterns}
-    return all(
-        pattern.field in texts
-        and (
-            "*" in pattern.texts or texts[pattern.field] <= pattern.texts
-        )  # "*" matches all but null
-        for pattern in outer.patterns
-    )
+class _Matched:
+    """What a subscription matches; it may be compared with 256 others."""
+
+    def __init__(self, route: Route) -> None:
+        self._subagents = route.subagents
+        self._texts = {pattern.field: pattern.texts for pattern in route.patterns}
+
+    def is_within(self, outer: Route) -> bool:
+        """True if `outer` matches all of that, as far as the texts of the patterns show."""
+        if self._subagents and not outer.subagents:
+            return False
+        for pattern in outer.patterns:
+            texts = self._texts.get(pattern.field)
+            # "*" matches all but null
+            if texts is None or not (texts <= pattern.texts or "*" in pattern.texts):
+                return False
+        return True
 
 
 def why_not_granted(

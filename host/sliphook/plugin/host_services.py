@@ -57,7 +57,7 @@ class Supervisor(Protocol[P]):
         ...
 
     def admit(self, plugin: P, manifest: ReadManifest) -> str | None:
-        """Register the hooks, tools and commands of a manifest; returns why not, or None."""
+        """Register the name, hooks, tools and commands of a manifest; returns why not, or None."""
         ...
 
     def data_dir(self, plugin: P) -> Path:

@@ -36,6 +36,7 @@ from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
     MAX_PATTERN_CHARS,
     MAX_PATTERNS,
+    MAX_REACH_STEPS,
     MAX_SERVERS,
     MAX_SUBSCRIPTIONS,
     MAX_VARIABLES,
@@ -73,7 +74,9 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
             first those that are asked, then those that are told, each in the order of the manifest.
             Optional ones to entries that this host does not know are left out.
         tools: the tools, with defaults.
+        tool_names: their names.
         commands: the slash commands.
+        command_names: their names.
         uses: the parts of the host that the plugin wants to call.
         env: the environment variables that it asks for.
         servers: to which it wants to send model calls, `HOST` or `HOST:PORT`.
@@ -83,7 +86,9 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     wire: Manifest
     routes: dict[str, tuple[Route, ...]]
     tools: tuple[PluginTool, ...]
+    tool_names: frozenset[str]
     commands: tuple[CommandSpec, ...]
+    command_names: frozenset[str]
     uses: frozenset[str]
     env: tuple[EnvWant, ...]
     servers: tuple[str, ...]
@@ -149,10 +154,11 @@ def _read(raw: bytes | msgspec.Raw, fires: Collection[str]) -> ReadManifest:
         route = _resolve(subscription, index, fires)
         if route is not None:
             routes.setdefault(route.entry.name, []).append(route)
+    steps = MAX_REACH_STEPS
     for found in routes.values():
         # asked before told: to be told must never take the place of being asked
         found.sort(key=lambda route: route.mode != "hook")
-        refuse_covered_guards(found)
+        steps = refuse_covered_guards(found, steps)
     commands = tuple(wire.commands or ())
     for command in commands:
         check_name("command", command.name)
@@ -178,7 +184,9 @@ def _read(raw: bytes | msgspec.Raw, fires: Collection[str]) -> ReadManifest:
         wire=wire,
         routes={name: tuple(found) for name, found in routes.items()},
         tools=read_tools(wire.tools or ()),
+        tool_names=frozenset(tool.name for tool in wire.tools or ()),
         commands=commands,
+        command_names=frozenset(command.name for command in commands),
         uses=frozenset(wire.uses or ()),
         env=tuple(wire.env or ()),
         servers=tuple(wire.servers or ()),

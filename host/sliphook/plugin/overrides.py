@@ -9,7 +9,8 @@ import msgspec
 from sliphook.files.toml import BadKey
 from sliphook.quoting import quote
 from sliphook.wire import envelope
-from sliphook_sdk.protocol import CATALOGUE, nearest
+from sliphook_sdk.protocol import CATALOGUE, Manifest, Subscription, nearest
+from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
 
 from .approval import asks_for_more
 from .checks import ManifestError, check_timeout
@@ -22,12 +23,18 @@ class AsksForMore(ManifestError):
     """The plugin declares more than the user has approved."""
 
 
-def read_declared(raw: bytes, spec: PluginSpec, timeout_cap_s: float | None = None) -> ReadManifest:
+def read_declared(
+    raw: bytes | msgspec.Raw,
+    spec: PluginSpec,
+    approved: ReadManifest | None,
+    timeout_cap_s: float | None = None,
+) -> ReadManifest:
     """Read a manifest, compare it with the approved one, and apply the user's settings.
 
     Args:
         raw: the result of `initialize`.
         spec: the plugin, with the user's settings.
+        approved: what `read_record` gave, read once: both may take 10 ms.
         timeout_cap_s: the cap for all plugins of the host, in seconds.
 
     Raises:
@@ -36,11 +43,9 @@ def read_declared(raw: bytes, spec: PluginSpec, timeout_cap_s: float | None = No
     """
     declared = read_manifest(raw)
     applied = apply_overrides(declared, spec, timeout_cap_s=timeout_cap_s)
-    if spec.recorded is not None:
-        # without the user's settings: the user may weaken a guard, an update may not
-        more = asks_for_more(read_manifest(envelope.encode(spec.recorded)), declared)
-        if more:
-            raise AsksForMore(f"it asks for more than was approved: {', '.join(more)}")
+    # without the user's settings: the user may weaken a guard, an update may not
+    if approved is not None and (more := asks_for_more(approved, declared)):
+        raise AsksForMore(f"it asks for more than was approved: {', '.join(more)}")
     return applied
 
 
@@ -83,27 +88,61 @@ def apply_overrides(
     return msgspec.structs.replace(manifest, routes=routes)
 
 
-def recorded_manifest(
-    spec: PluginSpec, *, timeout_cap_s: float | None = None
-) -> tuple[ReadManifest | None, str | None]:
-    """The recorded manifest with the user's settings applied. It counts before the plugin is ready.
-
-    If the user's settings are wrong, the recorded manifest counts as it was approved; the start of
-    the plugin reports the mistake.
+def read_record(spec: PluginSpec) -> tuple[ReadManifest | None, str | None]:
+    """The recorded manifest as it was approved.
 
     Returns:
-        The manifest, or None if there is none; and one line if the record cannot be used.
+        The manifest, or None if there is none; and one line if the record cannot be used. Then the
+        manifest has nothing but its closed hooks, which deny whatever they would have matched.
     """
     if spec.recorded is None:
         return None, None
     try:
-        manifest = read_manifest(envelope.encode(spec.recorded))
+        return read_manifest(envelope.encode(spec.recorded)), None
     except ManifestError as error:
-        return None, f"its recorded manifest cannot be used: {error}; install it again"
+        why = f"its recorded manifest cannot be used: {error}; install it again"
+        return _guards_in(spec.recorded), why
+
+
+def _guards_in(record: Manifest) -> ReadManifest | None:
+    """The hooks that fail closed, for all payloads; None if there are none."""
+    closed = [
+        Subscription(event=name, on_failure="closed")
+        for name, entry in CATALOGUE.items()
+        for one in record.subscriptions or ()
+        if one.event == name
+        and "deny" in entry.decisions
+        and one.mode != "event"
+        and (one.on_failure or entry.on_failure) == "closed"
+    ]
+    guards = Manifest(
+        protocol_version=PROTOCOL_VERSIONS[-1],
+        name="unreadable",
+        subscriptions=list({one.event: one for one in closed}.values()),
+    )
+    return read_manifest(envelope.encode(guards)) if closed else None
+
+
+def as_set_by_the_user(
+    approved: ReadManifest | None, spec: PluginSpec, timeout_cap_s: float | None = None
+) -> ReadManifest | None:
+    """What `read_record` gave, with the user's settings. It counts before the plugin is ready.
+
+    If the user's settings are wrong, the recorded manifest counts as it was approved; the start of
+    the plugin reports the mistake.
+    """
     try:
-        return apply_overrides(manifest, spec, timeout_cap_s=timeout_cap_s), None
+        return approved and apply_overrides(approved, spec, timeout_cap_s=timeout_cap_s)
     except ManifestError:
-        return manifest, None
+        return approved
+
+
+def recorded_manifest(
+    spec: PluginSpec, *, timeout_cap_s: float | None = None
+) -> tuple[ReadManifest | None, str | None]:
+    """Both of these."""
+    approved, why = read_record(spec)
+    return as_set_by_the_user(approved, spec, timeout_cap_s), why
 
 
 def check_overrides(overrides: Mapping[str, Override], keys: tuple[str, ...]) -> None:

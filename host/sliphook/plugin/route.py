@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from sliphook_sdk.protocol import NULL_FITS, Entry, Globs, Kind, OnFailure, Payload
+from sliphook_sdk.protocol.limits import MAX_REACH_STEPS
 from sliphook_sdk.protocol.patterns.reach import Claim, Order, TooManySteps
 
 from .checks import ManifestError
@@ -93,46 +94,57 @@ class Covered(NamedTuple):
     by: Route
 
 
-def covered(routes: Sequence[Route], *, closed_only: bool = False) -> Iterator[Covered]:
+def covered(routes: Sequence[Route]) -> Iterator[Covered]:
     """Find what is never chosen.
 
     Args:
         routes: all subscriptions of one plugin to one entry, in the order of a fire.
-        closed_only: look at those alone that deny if the plugin fails.
 
     Raises:
         TooManySteps: nothing is known of the others.
     """
-    for mode in ("hook",) if closed_only else ("hook", "event"):
-        rivals = [route for route in routes if route.mode == mode]
-        if len(rivals) < 2:
-            continue
-        order = Order(rivals[0].entry, [_claim(route) for route in rivals])
+    for mode in ("hook", "event"):
+        rivals, order = _rivals(routes, mode)
         for at, route in enumerate(rivals):
-            if route.guards or not closed_only:
-                by = order.in_the_way(at)
-                if by is not None:
-                    yield Covered(route, rivals[by])
+            by = order.in_the_way(at)
+            if by is not None:
+                yield Covered(route, rivals[by])
 
 
-def refuse_covered_guards(routes: Sequence[Route]) -> None:
+def refuse_covered_guards(routes: Sequence[Route], max_steps: int = MAX_REACH_STEPS) -> int:
     """Refuse a subscription that fails closed and can never be asked.
+
+    Args:
+        routes: as in `covered`.
+        max_steps: what that may cost; returns how much of it is left.
 
     Raises:
         ManifestError: there is one, or the patterns are too involved to tell.
     """
+    asked, order = _rivals(routes, "hook", max_steps)
     try:
-        for route, by in covered(routes, closed_only=True):
-            raise ManifestError(
-                f"{route.where} fails closed and would never be asked: "
-                f"all that it matches goes to those before it, such as {by.where}; put it first"
-            )
+        for at, route in enumerate(asked):
+            if route.guards and (by := order.in_the_way(at)) is not None:
+                raise ManifestError(
+                    f"{route.where} fails closed and would never be asked: all that it matches"
+                    f" goes to those before it, such as {asked[by].where}; put it first"
+                )
     except TooManySteps:
         raise ManifestError(
             f"its patterns for {routes[0].entry.name} overlap in too many ways to tell whether "
             "each subscription that fails closed can be asked; put those first, or use fewer "
             "wildcards"
         ) from None
+    return order.steps_left
+
+
+def _rivals(
+    routes: Sequence[Route], mode: Kind, max_steps: int = MAX_REACH_STEPS
+) -> tuple[list[Route], Order]:
+    """Those of one mode: only they can take each other's place."""
+    rivals = [route for route in routes if route.mode == mode]
+    claims = [_claim(route) for route in rivals]
+    return rivals, Order(routes[0].entry, claims, max_steps)
 
 
 def _claim(route: Route) -> Claim:

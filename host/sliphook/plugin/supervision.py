@@ -27,7 +27,7 @@ from .host_services import Supervisor
 from .instance import Instance
 from .launch import launch, with_advice
 from .lifecycle import RestartPolicy, State, Target, Trigger, move
-from .overrides import AsksForMore, read_declared, recorded_manifest
+from .overrides import AsksForMore, as_set_by_the_user, read_declared, read_record
 from .pending import PendingRequests
 from .route import Route
 from .secrets import secret_values
@@ -61,8 +61,8 @@ class Plugin:
         services = host.services
         self.spec = spec
         self.order = order
-        cap_s = services.timeout_cap_s
-        self.recorded, self._broken_record = recorded_manifest(spec, timeout_cap_s=cap_s)
+        self._approved, self._broken_record = read_record(spec)
+        self.recorded = as_set_by_the_user(self._approved, spec, services.timeout_cap_s)
         recorded_name = self.recorded.name if self.recorded is not None else None
         self.name = spec.name or recorded_name or name_before_it_is_said(spec)
         self.state = State.STOPPED
@@ -283,7 +283,7 @@ class Plugin:
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """Check the manifest; False if the plugin cannot be used, so that its process must end."""
         try:
-            read = read_declared(bytes(manifest), self.spec, self._services.timeout_cap_s)
+            read = read_declared(manifest, self.spec, self._approved, self._services.timeout_cap_s)
             self._host.hide(secret_values(self.spec, read.wire))
         except AsksForMore as error:
             return self._fail(Trigger.REFUSE, with_advice(str(error), self.spec))
@@ -293,12 +293,10 @@ class Plugin:
             self._change(Trigger.DECLINE, why := quote(read.wire.disabled, 300))
             self.tell_user(f"leaves itself out: {why}")
             return False
-        if self.spec.name is None:
-            self.name = read.name
-            if self._recorder is not None:
-                self._recorder.plugin = self.name
         if (refusal := self._host.admit(self, read)) is not None:
             return self._fail(Trigger.REFUSE, refusal)
+        if self._recorder is not None:
+            self._recorder.plugin = self.name
         self.manifest = read
         self._change(Trigger.MANIFEST)
         self.has_worked = True

@@ -145,7 +145,8 @@ class ToolTable:
     ) -> None:
         self._reserved = frozenset(reserved)
         self._changed = changed
-        self._tools: dict[str, dict[str | None, tuple[ToolOffer, ...]]] = {}
+        # by name at last: fifty plugins may have 512 each, and every call looks for its own
+        self._tools: dict[str, dict[str | None, dict[str, ToolOffer]]] = {}
 
     def is_reserved(self, name: str) -> bool:
         """True if the name belongs to a tool of the agent."""
@@ -153,9 +154,9 @@ class ToolTable:
 
     def replace(self, plugin: str, session_id: str | None, tools: Sequence[PluginTool]) -> None:
         """Replace the plugin's tools of one scope by `tools`."""
-        self._tools.setdefault(plugin, {})[session_id] = tuple(
-            ToolOffer(**msgspec.structs.asdict(tool), plugin=plugin) for tool in tools
-        )
+        self._tools.setdefault(plugin, {})[session_id] = {
+            tool.name: ToolOffer(**msgspec.structs.asdict(tool), plugin=plugin) for tool in tools
+        }
         self._changed()
 
     def remove(self, plugin: str) -> None:
@@ -175,9 +176,8 @@ class ToolTable:
         for plugin, scopes in self._tools.items():
             if plugin != besides:
                 for tools in scopes.values():
-                    for tool in tools:
-                        if tool.name in wanted:
-                            found.setdefault(tool.name, plugin)
+                    for name in wanted & tools.keys():
+                        found.setdefault(name, plugin)
         return found
 
     def offers(self, session_id: str | None) -> list[ToolOffer]:
@@ -186,14 +186,13 @@ class ToolTable:
         for scopes in self._tools.values():
             # the session last, so that its tools win; `fromkeys`, since `session_id` may be None
             for scope in dict.fromkeys((None, session_id)):
-                found.update((offer.name, offer) for offer in scopes.get(scope, ()))
+                found.update(scopes.get(scope, {}))
         return list(found.values())
 
     def find(self, name: str, session_id: str | None) -> ToolOffer | None:
         """The tool of that name in the session, or None."""
         for scope in dict.fromkeys((session_id, None)):
             for scopes in self._tools.values():
-                for offer in scopes.get(scope, ()):
-                    if offer.name == name:
-                        return offer
+                if (offer := scopes.get(scope, {}).get(name)) is not None:
+                    return offer
         return None

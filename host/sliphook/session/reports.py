@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -97,7 +98,8 @@ class Reports:
         self._file_name = file_name
         self._callbacks = callbacks
         self._redactor = redactor
-        self._near_misses: dict[str, NearMisses] = {}  # by the plugin's name
+        # not by name, as one that is only tried may have another at each start
+        self._near_misses: WeakKeyDictionary[Plugin, NearMisses] = WeakKeyDictionary()
         self._lines = InTurns()
 
     def problem(self, plugin: Plugin, message: str, *, session_id: str | None = None) -> None:
@@ -180,7 +182,7 @@ class Reports:
             self.log_line(plugin, "warning", text, by_host=True)
 
     def _near_misses_of(self, plugin: Plugin) -> NearMisses:
-        return self._near_misses.setdefault(plugin.name, NearMisses())
+        return self._near_misses.setdefault(plugin, NearMisses())
 
     def notice(self, plugin: Plugin, level: AlertLevel, message: str) -> None:
         """Show the user an alert of the plugin, and tell the other plugins."""

@@ -31,6 +31,7 @@ from time import perf_counter
 
 import trio
 
+from sliphook.wire.envelope import Reply
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
 from sliphook_sdk.spin_wait import SPIN_S, TOOL_SPIN_S, SpinWait, processors
 
@@ -242,12 +243,12 @@ class PipeReader:
         began = perf_counter()
         has_time = self._pace.may_read()
         # to read a large piece costs as much as to handle it; one byte more tells that it is large
-        data = self._pull(READ_BYTES if has_time else REPLY_BYTES + 1)
-        if not data:
+        if not (data := self._pull(READ_BYTES if has_time else REPLY_BYTES + 1)):
             return
-        # a small reply does not wait behind what others write; to handle a request may take long
+        # a small reply waits for no turn; a request does, also if escapes hide its method
         is_reply = len(data) <= REPLY_BYTES and self._owner.is_owed and b'"method"' not in data
         body = self._frames.whole(data) if has_time or is_reply else None
+        body = body if has_time or isinstance(body and body.message, Reply) else None
         self._brought_one = body is not None
         if body is None:
             self._feed(data)
@@ -299,8 +300,7 @@ class PipeReader:
     def _handle_at_once(self) -> None:
         """Handle what was read; what takes longer is left to the reader's task."""
         began = now = perf_counter()
-        least_s = SMALL_LOOK_S if self._left_small else 0.0
-        until = began + max(self._pace.looking.left_s, least_s)
+        until = began + max(self._pace.looking.left_s, SMALL_LOOK_S if self._left_small else 0.0)
         while self._left_some and now < until:
             self._handle_some()
             now = perf_counter()

@@ -26,6 +26,8 @@ from .decoding import DECODE_ERRORS
 
 MAX_NEAR_MISSES: Final = 32
 """Said of one plugin; what comes after that is not even looked for."""
+_KIND_CHARS: Final = 300
+"""Kept of each: a field's name may be a megabyte."""
 
 _WHAT: Final = {
     "initialize": "the manifest",
@@ -37,6 +39,7 @@ _PARTS: Final[dict[str, tuple[str, type[msgspec.Struct]]]] = {
     "commands": ("the command", CommandSpec),
     "env": ("the entry of env for", EnvWant),
 }
+_KNOWN: Final = {part: frozenset(part.__struct_encode_fields__) for _, part in _PARTS.values()}
 _ELSEWHERE: Final = {
     "structuredContent": "data",
     "parameters": "input_schema",
@@ -66,6 +69,7 @@ class NearMisses:
 
     def is_new(self, kind: str) -> bool:
         """Whether a near miss of this kind is to be said; True once, and never if too many were."""
+        kind = kind[:_KIND_CHARS]
         if kind in self._said or len(self._said) >= MAX_NEAR_MISSES:
             return False
         self._said.add(kind)
@@ -95,6 +99,8 @@ class NearMisses:
             for name, (what, part) in _PARTS.items():
                 if name in fields and (shape is Manifest or method == "host/tools"):
                     for entry in _ENTRIES.decode(fields[name]) or ():
+                        if entry.keys() <= _KNOWN[part]:
+                            continue  # as most of them, of which there may be thousands
                         shown = quote(bytes(entry.get("name", b"null")), 80).strip('"')
                         yield from self._ignored(what, f" {shown}", part, entry)
         except DECODE_ERRORS:

@@ -631,8 +631,8 @@ async def test_names_that_no_plugin_has() -> None:
 
 
 @says(
-    "A name that another enabled plugin has (in the order of installation), or that the agent keeps"
-    " for itself, is refused with a message that says which one has it.",
+    "A name that another enabled plugin has (in the order of installation; a restart takes away none),"
+    " or that the agent keeps for itself, is refused with a message that says which one has it.",
     "The name of the plugin itself that counts is the one that it is installed under.",
 )
 async def test_names_that_are_taken() -> None:

@@ -99,6 +99,21 @@ _PATTERNS = (
     """ {"origin": origin}} for origin in (["*:*"], ["?" * n for n in range(1016, 1023)])]).encode()"""
 )
 
+_GUARDS = (
+    """b'"subscriptions":' + json.dumps([{"event": event, "on_failure": "closed", "match": {"cwd":"""
+    """ f"*{number:03}"}} for event in ("pre_tool_call", "pre_llm_call", "user_prompt_submit")"""
+    """ for number in range(85)]).encode()"""
+)
+_SUBSCRIPTIONS = [
+    {
+        "event": "user_prompt_submit",
+        "replaces": True,
+        "timeout_s": PATIENT_S,
+        "match": {} if number == 255 else {"source": "*", "platform": "*", "cwd": f"/no/{number}"},
+    }
+    for number in range(256)
+]
+
 
 def _many(
     count: int,
@@ -304,11 +319,19 @@ CASES = (
         "20,000 values",
     ),
     _greets("a manifest of long patterns", _PATTERNS, "overlap in too many ways"),
+    _greets("a manifest of guards", _GUARDS, "overlap in too many ways"),
     _greets("a manifest of expressions", _EXPRESSIONS % 199, "more than 700 schemas"),
     _greets("a manifest of many expressions", _EXPRESSIONS % 12, "more than 1,000 schemas"),
     _greets("a manifest of 500 tools", _FIVE_HUNDRED, "more than 1,000 schemas"),
     _greets("a manifest of many keywords", _KEYWORDS, "more than 1,000 schemas"),
     _greets("a manifest of references", _REFERENCES, "more than 1,000 schemas"),
+    Case(
+        "heavy",
+        "as many subscriptions to one hook as there may be",
+        "each is looked at once for a payload",
+        on_hook("reply(id, {})", subscriptions=_SUBSCRIPTIONS),
+        restarts=0,
+    ),
     Case(
         "heavy",
         "a line of thirty thousand beginnings",

@@ -58,6 +58,11 @@ class Order:
             for field in sorted({field for claim in claims for field in claim.match})
         }
 
+    @property
+    def steps_left(self) -> int:
+        """Of `max_steps`."""
+        return self._budget.left
+
     def in_the_way(self, at: int) -> Optional[int]:
         """The earlier claim because of which claim `at` is never chosen; None if it can be.
 
@@ -94,11 +99,11 @@ class Order:
 
 class _Budget:
     def __init__(self, steps: int) -> None:
-        self._left = steps
+        self.left = steps
 
     def spend(self, steps: int) -> None:
-        self._left -= steps
-        if self._left < 0:
+        self.left -= steps
+        if self.left < 0:
             raise TooManySteps
 
 
