@@ -247,3 +247,28 @@ async def test_floods_of_two_plugins_do_not_hold_each_other(autojump_clock: Mock
         assert counted.count("host/answer taken") == 15
         assert counted.count("host/ask answer") + counted.count("host/ask -32004") == 15
         assert counted.count("host/ask answer") >= 1
+
+
+async def test_an_interrupt_settles_many_approvals_and_wakes_those_that_wait_for_them_later(
+    autojump_clock: MockClock,
+) -> None:
+    """To wake them takes longer than an interrupt may."""
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "ask"}})
+    phone = Plugin("phone")
+    async with (
+        PluginHost([guard, phone]) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+        trio.open_nursery() as nursery,
+    ):
+        for _ in range(20):
+            nursery.start_soon(lambda: turn.call_tool("shell", {"command": "ls"}, run=shell))
+        await phone.hears("user_input_required", times=20)
+        approvals = list(turn.questions)
+        assert session.interrupt()
+        settled = [one.settled.outcome for one in approvals if one.settled is not None]
+        woken = [one for one in approvals if one.scope.cancel_called]
+        await trio.sleep_forever()
+    assert settled == ["interrupted"] * 20
+    assert woken == []
+    assert turn.questions == set()

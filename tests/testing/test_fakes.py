@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from sliphook import Context, PluginHost
 from sliphook.testing import CRASHES, HANGS, After, Fails, FakePlugin, HostRefused, Raw, run
 from sliphook_sdk.protocol import Answer, ToolResult
 from sliphook_sdk.protocol.payloads import PreToolCall, Stop
+from tests.heartbeat import LIMIT_MS, heartbeat
+from tests.programs import WAIT_S
 
 
 async def shell(arguments: dict[str, Any]) -> str:
@@ -319,6 +323,33 @@ async def test_more_than_a_pipe_holds(autojump_clock: MockClock) -> None:
     async with PluginHost([plugin]) as host, host.session() as session, session.turn("go") as turn:
         assert (await turn.call_tool("big", {})).text() == big
         assert (await turn.call_tool("echo", {"text": big})).text() == big
+
+
+async def test_to_read_many_long_numbers_does_not_hold_the_loop() -> None:
+    """As many as a call may have, in its arguments and in its result."""
+    numbers = [random.random() * 1e-300 for _ in range(19_900)]
+    plugin = FakePlugin("p", hears=["post_tool_call"])
+
+    async def returns_them(_: dict[str, Any]) -> ToolResult:
+        return ToolResult(content="done", data=numbers)
+
+    gc.disable()  # a full collection takes as long
+    try:
+        with trio.fail_after(WAIT_S):
+            async with (
+                heartbeat() as beat,
+                PluginHost([plugin]) as host,
+                host.session() as session,
+                session.turn("go") as turn,
+            ):
+                with beat.measure() as held:
+                    outcome = await turn.call_tool("shell", {"n": numbers}, run=returns_them)
+                assert outcome.status == "ok"
+                # the tasks of a fake are in no nursery of the test
+                assert held.shared_ms < LIMIT_MS / 2, held
+    finally:
+        gc.enable()
+    assert [one.arguments["n"] for one in plugin.payloads("post_tool_call")] == [numbers]
 
 
 async def test_two_fakes_are_two(autojump_clock: MockClock) -> None:

@@ -15,6 +15,7 @@ from sliphook_sdk.protocol import Payload
 
 from .hook_recorder import HookRecord
 from .outcome import Outcome, cancelled_outcome
+from .parking import park, wake
 from .shares import Result
 
 _log = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class PendingOutcome(ABC):
         try:
             await self._read_for_it()
             if self.outcome is None:
-                await self._park()
+                await park(self._waiters)
         except BaseException:  # cancelled, or Ctrl+C: the caller does not want the outcome now
             if owned:
                 self.withdraw()
@@ -119,20 +120,8 @@ class PendingOutcome(ABC):
         self.outcome = outcome
         if self._record is not None:
             self._record.over(outcome)
-        for task in self._waiters:
-            trio.lowlevel.reschedule(task)
-        self._waiters.clear()
+        if self._waiters:
+            wake(self._waiters)
         if self._reading is not None:
             # a timeout or an interrupt makes no pipe readable: wake the task that reads
             self._reading.nudge()
-
-    async def _park(self) -> None:
-        """Sleep until `_finish` reschedules this task."""
-        task = trio.lowlevel.current_task()
-        self._waiters.append(task)
-
-        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:  # trio: cancelled
-            self._waiters.remove(task)
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(give_up)

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import trio
 
 from sliphook.dispatch.outcome import Outcome, Reason
+from sliphook.dispatch.parking import wait_in_line
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.plugin.approval import why_not_granted
@@ -119,9 +120,7 @@ async def put_question(
     question.has_person = person is not None
     turn.questions.add(question)
     try:
-        if turn.ended:
-            question.settle("interrupted")
-        if question.settled is not None:
+        if turn.ended or question.settled is not None:
             return question.give_up()
         if person is None and not _may_answer(hooks, question):
             # no need to wait for the questions of others
@@ -133,6 +132,7 @@ async def put_question(
             # what only plugins can answer holds up no question to the person
             queue = hooks.state.asking if queued and person is not None else nullcontext()
             await _ask(hooks, turn, question, person, queue)
+        await wait_in_line()  # one plugin may answer hundreds in one piece
         return question.give_up()
     finally:
         question.give_up()

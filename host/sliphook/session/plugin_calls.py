@@ -9,6 +9,7 @@ import msgspec
 import trio
 
 from sliphook.dispatch.hook_recorder import HookRecorder
+from sliphook.dispatch.parking import park, wake
 from sliphook.errors import HostError
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
@@ -235,11 +236,11 @@ class PluginCalls:
         call_id: str | None = None,
         asked: Callable[[Call], None] | None = None,
     ) -> Call:
-        settled = trio.Event()
+        waiters: list[trio.lowlevel.Task] = []
         reading: Carrier | None = None
 
         def on_settled(_: Call) -> None:
-            settled.set()
+            wake(waiters)
             if reading is not None:  # a timeout or an interrupt makes no pipe readable
                 reading.nudge()
 
@@ -270,9 +271,11 @@ class PluginCalls:
                 assert reading is not None
                 await reading.read_for(call)
                 reading = None
-            # also if it was over at once: a loop of such calls must not hold the agent
-            if call.status is None or not call.written:
-                await settled.wait()
+            if call.status is None:
+                await park(waiters)
+            elif not call.written:
+                # it was over at once: a loop of such calls must not hold the agent
+                await trio.lowlevel.checkpoint()
         except BaseException:  # cancelled, or Ctrl+C
             plugin.cancel(call)
             raise

@@ -178,8 +178,9 @@ class TurnState:
         """`post_tool_call` is about to be fired; False if it has been told already."""
         if self.open_tools.pop(tool.call_id, None) is None:
             return False
-        for question in [one for one in self.questions if one.call_id == tool.call_id]:
-            question.settle("interrupted")
+        if not self.ended:  # else all of its questions end, a little later
+            for question in [one for one in self.questions if one.call_id == tool.call_id]:
+                question.settle("interrupted")
         if not tool.has_begun and tool.model_call_id is not None:
             self.tools_begun.discard(tool.model_call_id)
         if tool.still_running:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import msgspec
 import trio
 
 from sliphook.wire.surrogates import escaping_json
@@ -50,7 +50,7 @@ class Stream:
             *lines, waiting = (waiting + data).split(b"\n")
             for line in lines:
                 if line.startswith(b"{"):
-                    yield json.loads(line)
+                    yield msgspec.json.decode(line)
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send one message; it is lost after the end of the process."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import trio
 
@@ -200,6 +201,45 @@ async def _all_at_once(shop: Workshop) -> None:
         await trio.sleep(0.2)
 
 
+async def _ends_many_at_once(shop: Workshop) -> None:
+    """So many tool calls wait for one that answers all in one piece, and then ask the others."""
+    calls = 250
+    bad = python(
+        f"""
+        greet()
+        ids = [hook() for _ in range({calls})]
+        raw(b"".join(dump(id=id, result=None) + b"\\n" for id in ids))
+        serve()
+        """,
+        subscriptions=[{"event": "pre_tool_call", "timeout_s": PATIENT_S}],
+    )
+    heard = [{"event": "post_tool_call", "timeout_s": PATIENT_S}]
+    ears = [
+        python("greet()\nserve()", name=f"ear{number}", subscriptions=heard) for number in range(24)
+    ]
+    programs = await trio.to_thread.run_sync(lambda: make_all(shop, bad, *ears))
+    statuses: list[str] = []
+
+    async def own(_: dict[str, Any]) -> str:
+        return "done"
+
+    async with (
+        Stage(shop).open_host(programs) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def call() -> None:
+            statuses.append((await turn.call_tool("own", {}, run=own)).status)
+
+        for _ in range(calls // 10):
+            for _ in range(10):
+                nursery.start_soon(call)
+            await trio.lowlevel.checkpoint()
+    assert statuses == ["ok"] * calls, statuses
+
+
 CASES = (
     Case(
         "heavy",
@@ -228,6 +268,13 @@ CASES = (
         "what can be read before that is looked for within the time of a pass",
         nothing,
         scene=_many(20, _flood('raw((log + b"\\n") * 600)', owes=True), _a_second, timeout_s=0.5),
+    ),
+    Case(
+        "heavy",
+        "250 hooks that are answered in one piece",
+        "few of those that wait for them go on in one pass of the loop",
+        nothing,
+        scene=_ends_many_at_once,
     ),
     _twelve_answer("meta", "b'{\"_meta\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}'"),
     _twelve_answer("texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
