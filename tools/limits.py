@@ -125,7 +125,8 @@ LIMITS: Final = (
     Limit(
         "schemas in the tools of one scope",
         f"{limits.MAX_SCHEMA_PARTS:,}, those inside counted, one with many keywords or a reference"
-        " as two, a regular expression as several, one with `(?i)` and long ranges as hundreds",
+        " as two, a long address or a regular expression as several, one with `(?i)` and long"
+        " ranges as hundreds",
         "the plugin fails to start; -32602 for `host/tools`",
     ),
     Limit(

@@ -33,8 +33,6 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Unpack
 
-import trio
-
 from sliphook.forks import call_ending_forks
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
@@ -44,6 +42,7 @@ from sliphook.portal.loop_call import Interrupted, caller_shows, for_caller
 from sliphook.portal.portal import Portal
 from sliphook.portal.proxies import Face, HostSettings, Opens, delivered
 from sliphook.portal.thread_caller import Waits, WaitsFor, enter, leave, wait_for
+from sliphook.process.own_threads import OwnThreads
 from sliphook.session.arguments.functions import check_plain
 from sliphook.session.host import ApprovalRequest, AskRequest
 from sliphook.session.results import ToolOutcome, Verdict
@@ -55,7 +54,7 @@ from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
 from .session.asking import InputKind
 
-_askers: Final = trio.CapacityLimiter(8)
+_askers: Final = OwnThreads("askers", 8)
 """One that still waits for a person whose answer is not wanted any more holds its thread."""
 
 __all__ = ["BegunTool", "Interrupted", "PluginHost", "Session", "Turn"]
@@ -282,6 +281,4 @@ class PluginHost(HostFace):
 
 
 async def _in_a_thread(asker: Callable[[AskRequest], object], request: AskRequest) -> object:
-    return await trio.to_thread.run_sync(
-        call_ending_forks, asker, request, abandon_on_cancel=True, limiter=_askers
-    )
+    return await _askers.run(partial(call_ending_forks, asker, request), abandon_on_cancel=True)

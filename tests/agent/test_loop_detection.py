@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sliphook.agent.loop_detection import Repeats
 from sliphook_sdk.protocol import Part, ToolCallRequest
+from tests.heartbeat import heartbeat
 
 
 def call(name: str, **arguments: Any) -> ToolCallRequest:
@@ -96,3 +97,13 @@ def test_other_images_are_no_circle() -> None:
         assert repeats.add([call("look")], [("a page", [part])]) == []
     same = [("a page", [Part(type="image", mime_type="image/png", data="iVBORw0KGgo=")])]
     assert [repeats.add([call("look")], same) for _ in range(4)][-1] == ["look"]
+
+
+async def test_the_longest_answer_holds_no_loop() -> None:
+    # as many values as one answer may have, of those that take long to write
+    numbers = [1.1e-300 / number for number in range(1, 313)]
+    calls, results = [call("a", of=numbers)] * 128, ["same"] * 128
+    async with heartbeat() as beat:
+        with beat.measure() as held:
+            Repeats().add(calls, results)
+    assert held.beyond() == []

@@ -84,3 +84,8 @@ def test_an_argument_with_the_name_of_a_keyword() -> None:
 def test_the_names_of_files() -> None:
     assert file_name(GUARD, "hook/pre_tool_call") == "test_guard_hook_pre_tool_call.py"
     assert file_name(PurePath("my-guard.mjs"), "tool/call") == "my_guard_tool_call.test.mjs"
+
+
+def test_a_text_with_odd_line_breaks_stays_in_one_line() -> None:
+    text = as_test(NODE, "command/run", {"name": "hi", "arguments": "a\u2028b\x85c"}, {"text": "y"})
+    assert 'runCommand("hi", "a\u2028b\x85c")' in text

@@ -78,3 +78,42 @@ def test_eight_hosts_at_once_under_the_development_mode(shop: Workshop, face: st
         check=False,
     )
     assert (said.stdout.split(), said.returncode) == (["ok"] * 8, 0), said.stderr
+
+
+MANY = """
+import sys, threading, time
+from sliphook.blocking import PluginHost
+from sliphook.process import spawn
+
+at_once = threading.Barrier(2)
+quick = spawn._spawn
+
+def slow(*given):
+    time.sleep(0.05)  # so long that plugins of both hosts wait for their start
+    return quick(*given)
+
+spawn._spawn = slow
+
+def run():
+    at_once.wait()
+    with PluginHost(sys.argv[1:]) as host:
+        sys.stdout.write(f"{sum(one.state == 'ready' for one in host.plugins)}\\n")
+
+threads = [threading.Thread(target=run) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_two_hosts_with_more_plugins_than_are_started_at_once(shop: Workshop) -> None:
+    plugins = [str(shop.program(name=f"p{number}").path) for number in range(12)]
+    said = subprocess.run(
+        [sys.executable, "-c", MANY, *plugins],
+        capture_output=True,
+        text=True,
+        timeout=2 * WAIT_S,
+        check=False,
+    )
+    assert (said.stdout.split(), said.returncode) == (["12", "12"], 0), said.stderr

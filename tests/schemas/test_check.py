@@ -125,6 +125,10 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         " Schema, or would be too large",
     ),
     ({"required": ["a", 1]}, 'required is ["a",1]; it must be a list of names'),
+    (
+        {"allOf": [True], "properties": {"x": {"$ref": "#/allOf/" + "0" * 5_000}}},
+        "properties.x.$ref leads to #/allOf/" + "0" * 71 + "…, where there is nothing",
+    ),
 ]
 
 
@@ -175,10 +179,30 @@ def test_expressions_of_a_schema_count_by_what_they_take(expression: str, taken:
         (dict.fromkeys(["title", "description", "$comment", "format", "default", "const"], ""), 2),
         ({"$ref": "#/$defs/a"}, 2),
         ({"$anchor": "here"}, 2),
+        ({"$id": "here"}, 2),
     ],
 )
 def test_a_schema_counts_by_what_it_takes_to_read(part: Any, counts: int) -> None:
     assert check_schema({"$defs": {"a": {}}, "properties": {"x": part}}) == 2 + counts
+
+
+@pytest.mark.parametrize("keyword", ["$id", "$ref"])
+def test_addresses_count_by_their_length(keyword: str) -> None:
+    def schema(address: str, parts: int) -> dict[str, Any]:
+        named = {f"p{one}": {keyword: f"x{one}"} for one in range(parts)}
+        others = {f"d{one}": {"$id": f"x{one}"} for one in range(parts)}
+        defs = others if keyword == "$ref" else {}
+        return {"$id": address, "properties": named, "$defs": defs}
+
+    assert check_schema(schema("https://example.com/schemas/all.json", 40)) <= 200
+    with pytest.raises(SchemaError, match="more than 700 schemas, expressions counted"):
+        check_schema(schema("http://h/" + "../" * 5_000, 40))
+
+
+@pytest.mark.parametrize("text", ["a{²}", "a{1,²}", "a{٣}", "a{1,٣}"])
+def test_other_digits_than_those_of_ascii_repeat_nothing(text: str) -> None:
+    with pytest.raises(SchemaError, match="is not taken"):
+        check_schema({"pattern": text})
 
 
 def test_a_schema_is_read_no_further_than_the_caller_allows() -> None:

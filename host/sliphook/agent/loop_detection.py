@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Sequence
 from typing import Final
+
+import msgspec
 
 from sliphook_sdk.protocol import ToolCallRequest
 
@@ -14,7 +15,7 @@ TIMES: Final = 4
 LONGEST_CIRCLE: Final = 3
 """Answers in one round: A A A A is a circle, and so are A B and A B C four times over."""
 
-_Step = tuple[tuple[str, str, object], ...]
+_Step = tuple[tuple[str, bytes, object], ...]
 
 
 class Repeats:
@@ -52,5 +53,5 @@ class Repeats:
         return []
 
 
-def _canonical(call: ToolCallRequest) -> str:
-    return json.dumps(call.arguments, sort_keys=True)
+def _canonical(call: ToolCallRequest) -> bytes:
+    return msgspec.json.encode(call.arguments, order="sorted")

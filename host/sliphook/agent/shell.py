@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any, Final
 import trio
 
 from sliphook.plugin.secrets import own_keys
+from sliphook.process.own_threads import OwnThreads
 from sliphook_sdk.protocol import ToolResult
 
 from .turn import AgentTool
@@ -31,6 +33,8 @@ KEPT_BYTES: Final = 32 * 1024
 """So much of the beginning and so much of the end of an output is kept."""
 
 _SH: Final = "/bin/sh"
+_waits = OwnThreads("waits for commands", math.inf)
+"""A model may call as many commands at once as an answer may have."""
 _READ_BYTES: Final = 65_536
 _SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -138,8 +142,8 @@ async def _read(stream: trio.abc.ReceiveStream, output: _Output) -> None:
 async def _ended(pid: int) -> None:
     """Wait for the end of the shell, and leave it unreaped: so its id stays that of the group."""
     with suppress(ChildProcessError):  # others have reaped it
-        await trio.to_thread.run_sync(
-            os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT, abandon_on_cancel=True
+        await _waits.run(
+            partial(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT), abandon_on_cancel=True
         )
 
 

@@ -211,9 +211,8 @@ class Crew:
         if not self._has_reaper and any(plugin.spec.start is None for plugin in self.plugins):
             # before the wait: two changes at the same time must not start two
             self._has_reaper = True
-            # to start a process takes milliseconds, and the loop must not stand still
             # "can't start new thread": no plugin can be started then either, and each says so
             with suppress(RuntimeError):
-                await trio.to_thread.run_sync(self._state.services.reaper.start)
+                await self._state.services.reaper.begin()
                 assert self._tasks is not None
                 self._tasks.start_soon(self._state.services.reaper.watch)

@@ -17,6 +17,7 @@ import trio
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
+from sliphook.process.own_threads import OwnThreads
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import StderrTail
 from sliphook.process.streams import read_by_turns
@@ -36,8 +37,7 @@ from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECON
 from .hang_watchdog import HANG_S, HangWatchdog
 
 _log = logging.getLogger(__name__)
-# not trio's default limiter: the agent's threads may use it up
-_looks = trio.CapacityLimiter(8)
+_looks = OwnThreads("looks at files", 8)
 
 _STDERR_PIECE = 4 * 1024  # bytes that are taken, and searched for secrets, in one step
 
@@ -219,7 +219,7 @@ class Instance:
         plugin's first answer.
         """
         await self._accepted.wait()
-        why = await trio.to_thread.run_sync(why_changed, abandon_on_cancel=True, limiter=_looks)
+        why = await _looks.run(why_changed, abandon_on_cancel=True)
         if why is not None:
             self._owner.file_changed(why)
 

@@ -28,6 +28,7 @@ from sliphook.files.path_watch import PathWatch
 from sliphook.quoting import quote
 from sliphook.transport import descriptors
 
+from .own_threads import OwnThreads
 from .reaper import OrphanReaper
 from .sandbox import status_of
 from .session_members import end_session, pid_is_free
@@ -43,8 +44,8 @@ CHANGED_MEANWHILE = (
     " the running program may not be the approved one"
 )
 
-# without pidfds each living process occupies a thread: no limit, and none of the agent's threads
-_waits = trio.CapacityLimiter(math.inf)
+_waits = OwnThreads("waits for plugins", math.inf)
+"""Without pidfds each living process occupies one."""
 
 
 class Process(Protocol):
@@ -152,7 +153,7 @@ class ChildProcess:
             # WNOWAIT leaves the process unreaped, so that its id stays its own
             wait = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             with suppress(ChildProcessError):  # it has been reaped meanwhile
-                await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
+                await _waits.run(wait, abandon_on_cancel=True)
 
     async def _poll(self) -> None:
         # no descriptors are left: the end must be noticed all the same

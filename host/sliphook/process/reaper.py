@@ -18,7 +18,10 @@ from pathlib import Path
 
 import trio
 
+from .own_threads import OwnThreads
+
 _log = logging.getLogger(__name__)
+_starts = OwnThreads("starts of the reaper", 1)
 LOOK_S = 1.0
 """The interval of looking whether the reaper lives; also the shortest time between two starts."""
 MAX_WAIT_S = 60.0
@@ -46,6 +49,14 @@ class OrphanReaper:
         self._unsent = b""
         self._is_behind = False
         self._closed = False
+
+    async def begin(self) -> None:
+        """`start`, in a thread: the loop must not stand still meanwhile.
+
+        Raises:
+            RuntimeError: the system has no room for a thread.
+        """
+        await _starts.run(self.start)
 
     def start(self) -> None:
         """Start the process, in some milliseconds; a failure is only logged."""
@@ -88,7 +99,7 @@ class OrphanReaper:
                     replaced,
                 )
             with contextlib.suppress(RuntimeError):  # no room for a thread: at the next look
-                await trio.to_thread.run_sync(self._replace)
+                await _starts.run(self._replace)
 
     def add(self, group: int) -> None:
         """Tell it that a process group lives."""

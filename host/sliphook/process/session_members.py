@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 
 import trio
 
+from .own_threads import OwnThreads
 from .reaper_main import kill_sessions, members_of
 
 
@@ -18,6 +20,7 @@ class _Ended:
         self.looks = trio.Lock()
 
 
+_kills = OwnThreads("kills", 1)
 # one for each loop: hosts may run in several threads
 _ended: trio.lowlevel.RunVar[_Ended] = trio.lowlevel.RunVar("sliphook sessions")
 
@@ -43,7 +46,7 @@ async def end_session(session: int) -> None:
             sessions, ended.waiting = ended.waiting, set()
             # no room for a thread: then only the reaper looks, at the death of the agent
             with suppress(RuntimeError):
-                await trio.to_thread.run_sync(_kill, sessions)
+                await _kills.run(partial(_kill, sessions))
 
 
 def _kill(sessions: set[int]) -> None:

@@ -18,8 +18,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import trio
-
 from sliphook.errors import SliphookError
 from sliphook.files.held_file import Abandoned, HeldFile, Seal, Unreadable
 from sliphook.files.ownership import why_unsafe
@@ -31,14 +29,14 @@ from .child import CHANGED_MEANWHILE, ChildProcess
 from .diagnosis import explain_spawn_error, why_not_startable
 from .interpreter import path_with_interpreter
 from .limits import NO_LIMITS, Limits, limit_words, prepared
+from .own_threads import OwnThreads
 from .reaper import OrphanReaper
 from .sandbox import command_for, why_no_sandbox
 from .streams import start_with_streams
 
 TEXT_BUSY_S = 2.0
 """How long the spawn is tried again if another program holds the file open to write (ETXTBSY)."""
-# not trio's default limiter: the agent's threads may use it up
-_spawns = trio.CapacityLimiter(8)
+_spawns = OwnThreads("spawns", 8)
 
 
 class CannotStart(SliphookError):
@@ -163,7 +161,7 @@ async def spawn(
     """
     handover = _Handover(reaper, sandbox)
     try:
-        await trio.to_thread.run_sync(
+        await _spawns.run(
             partial(
                 _spawn,
                 path,
@@ -177,7 +175,6 @@ async def spawn(
                 files or {},
             ),
             abandon_on_cancel=True,  # a slow disk must not hold up the agent's end
-            limiter=_spawns,
         )
     except (RuntimeError, MemoryError) as error:  # "can't start new thread"; "" without memory
         handover.abandon()

@@ -44,8 +44,7 @@ async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
         InterviewError: the plugin cannot be started, or its manifest cannot be accepted.
     """
     reaper, deadlines = OrphanReaper(), Deadlines()
-    # In a thread: starting a process takes milliseconds in which the loop would stand still.
-    await trio.to_thread.run_sync(reaper.start)
+    await reaper.begin()
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(deadlines.run)

@@ -55,8 +55,9 @@ def changes(name: str, script: str, before: str | None, now: str | None) -> list
     old, new = _text_of(paths.approved_texts() / name, before), _text_of(Path(script), now)
     if old is None or new is None:
         return None
+    # not `splitlines`: a line break that no program takes for one would hide a change
     return list(
-        difflib.unified_diff(old.splitlines(), new.splitlines(), "as approved", "now", lineterm="")
+        difflib.unified_diff(old.split("\n"), new.split("\n"), "as approved", "now", lineterm="")
     )
 
 

@@ -268,8 +268,14 @@ def _line(error: Any) -> str:
     return quote(f"{where}: {message}" if where else message, 400)
 
 
-_kept: dict[tuple[int, bytes], _Compiled] = {}
-"""Compiled schemas, the oldest first; each thread has its own, for the clock's sake."""
+class _Kept(threading.local):
+    """Compiled schemas, the oldest first; each thread has its own, for the clock's sake."""
+
+    def __init__(self) -> None:
+        self.by_text: dict[bytes, _Compiled] = {}
+
+
+_kept = _Kept()
 
 
 def compile_in_steps(schema: Any) -> Iterator[None]:
@@ -279,33 +285,32 @@ def compile_in_steps(schema: Any) -> Iterator[None]:
     """
     try:
         encoded = msgspec.json.encode(schema)
-        key = (threading.get_ident(), encoded)
-        if not _SMALL_BYTES <= len(encoded) <= _MAX_BYTES or key in _kept:
+        if not _SMALL_BYTES <= len(encoded) <= _MAX_BYTES or encoded in _kept.by_text:
             return
         read = read_schema(msgspec.json.decode(encoded))
         yield
         written = write(read)
         yield
-        _keep(key, _compile(read, written))
+        _keep(encoded, _compile(read, written))
         yield
     except Exception:
         return
 
 
 def _compiled(encoded: bytes) -> _Compiled:
-    key = (threading.get_ident(), encoded)
-    found = _kept.get(key)
+    found = _kept.by_text.get(encoded)
     if found is None:
         read = read_schema(msgspec.json.decode(encoded))
         found = _compile(read, write(read))
-        _keep(key, found)
+        _keep(encoded, found)
     return found
 
 
-def _keep(key: tuple[int, bytes], compiled: _Compiled) -> None:
-    while len(_kept) >= _KEPT:
-        _kept.pop(next(iter(_kept)), None)
-    _kept[key] = compiled
+def _keep(encoded: bytes, compiled: _Compiled) -> None:
+    by_text = _kept.by_text
+    while len(by_text) >= _KEPT:
+        del by_text[next(iter(by_text))]
+    by_text[encoded] = compiled
 
 
 def _compile(read: ReadSchema, written: WrittenSchema) -> _Compiled:

@@ -32,6 +32,7 @@ r"""More for a long range, as in `[a-\u{10FFFF}]`, and for `\p{...}`, where case
 engine goes through all characters of it."""
 _COPIES_US: Final = 600
 """The most for copies of what is repeated: then the engine has found that it is too large."""
+_REPETITION: Final = re.compile(r"\{(\d+)(,?)(\d*)\}", re.ASCII)
 _NO_CASE: Final = re.compile(r"\(\?[a-zA-Z]*i")
 _LONG_RANGE: Final = re.compile(r"-\s*(?:[^\x00-\x7f]|\\[xuU0-7])")
 _PROPERTY: Final = re.compile(r"\\[pP]")
@@ -260,10 +261,10 @@ def _measure(text: str, elements: _Elements) -> tuple[float, bool]:
 
 def _times(text: str, at: int) -> tuple[int, int] | None:
     """The greatest number in `{2,5}` and where it ends, or None if that is no repetition."""
-    end = text.find("}", at)
-    least, comma, most = text[at + 1 : end].partition(",")
-    if end < 0 or not least.isdigit() or not (most.isdigit() or not most):
+    found = _REPETITION.match(text, at)
+    if found is None:
         return None
+    (least, comma, most), end = found.groups(), found.end() - 1
     if len(least) > 6 or len(most) > 6:
         return MAX_WEIGHT + 1, end
     return max(int(most or least), 1) + bool(comma), end

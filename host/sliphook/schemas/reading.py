@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urljoin
 
@@ -34,6 +35,10 @@ from .patterns import read_pattern
 MAX_PARTS: Final = 700
 """The most schemas in one, counted by what they take to read: each 10 us at most (`_worth`)."""
 _NAMING: Final = ("$ref", "$id", "id", "$anchor")
+_PLACE: Final = re.compile(r"\d{1,9}", re.ASCII)
+"""In a list; `int` refuses thousands of digits."""
+_JOINED_CHARS: Final = 100
+"""So many characters of two addresses that are joined take as long as to read a schema."""
 MAX_LOOPS: Final = 200
 """Of lists, expressions, and parts referred to: each may take 40 us more to compile."""
 
@@ -253,7 +258,7 @@ class _Reader:
             if address.startswith("#"):
                 self._enter(part, part.base + address)  # the anchors of older drafts
             else:
-                part.base = _joined(part, part.base, address.rstrip("#"))
+                part.base = self._joined(part, address.rstrip("#"))
                 self._enter(part, part.base)
         anchor = raw.get("$anchor")
         if type(anchor) is str:
@@ -267,7 +272,7 @@ class _Reader:
 
     def _find(self, part: SchemaPart, refers: str) -> SchemaPart:
         where, _, fragment = refers.partition("#")
-        base = _joined(part, part.base, where) if where else part.base
+        base = self._joined(part, where) if where else part.base
         resource = self._by_address.get(base)
         if resource is None:
             raise part.wrong(
@@ -290,7 +295,7 @@ class _Reader:
             step = step.replace("~1", "/").replace("~0", "~")
             if is_object(raw) and step in raw:
                 raw = raw[step]
-            elif is_list(raw) and step.isascii() and step.isdigit() and int(step) < len(raw):
+            elif is_list(raw) and _PLACE.fullmatch(step) and int(step) < len(raw):
                 raw = raw[int(step)]
             else:
                 raise part.wrong("$ref", f"leads to {quote(refers, 80)}, where there is nothing")
@@ -300,12 +305,14 @@ class _Reader:
         # `true`, `false`, or a place that no keyword leads to
         return self._one(resource, raw, *fragment[1:].split("/"))
 
-
-def _joined(part: SchemaPart, base: str, address: str) -> str:
-    try:
-        return urljoin(base, address) if base else address
-    except ValueError:
-        raise part.wrong("$ref", f"is no address: {quote(address, 80)}") from None
+    def _joined(self, part: SchemaPart, address: str) -> str:
+        if not part.base:
+            return address
+        self._count((len(part.base) + len(address)) // _JOINED_CHARS)
+        try:
+            return urljoin(part.base, address)
+        except ValueError:
+            raise part.wrong("$ref", f"is no address: {quote(address, 80)}") from None
 
 
 def _must(key: str, value: Any, what: str) -> str:

@@ -156,6 +156,9 @@ ENDLESS: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
     "headers without an end": endless(STREAM, b"a:b\r\n"),
     "a header without an end": endless(STREAM + b"a: ", b"b"),
     "cookies without an end": endless(STREAM, b"Set-Cookie: a=b; path=/\r\n"),
+    "what is behind the end of gzip": endless(
+        JSON + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b"{}"), b"x" * 65536
+    ),
     "informational responses": endless(b"", b"HTTP/1.1 100 \r\n\r\n"),
     "early hints": endless(b"", b"HTTP/1.1 103 E\r\nLink: <a>\r\n\r\n"),
 }
@@ -216,6 +219,8 @@ HUGE: Final[dict[str, Callable[[], Iterator[bytes]]]] = {
         + b"9" * 6_000
         + b"\r\nContent-Length: 0\r\n\r\n"
     ),
+    "an empty head": once(b"\n\n"),
+    "a short head": once(b"HTTP\n\n"),
     "deep nesting": once(STREAM + BAR, b'data: {"x":' + b"[" * 500_000 + b"\n\n"),
 }
 """Answers that end, and that no agent can use."""

@@ -22,10 +22,11 @@ from sliphook.agent.models.base import (
 from sliphook.agent.models.bounded import body, network
 from sliphook.agent.models.bounded.limits import MAX_HEAD_LINES, READ_BYTES
 from sliphook.agent.models.openai import OpenAIModel
+from sliphook_sdk.protocol import Message, ToolCallRequest
 from tests.heartbeat import LIMIT_MS, heartbeat
 
 from .asking import HELLO
-from .hostile import END, ENDLESS, HUGE, JSON, STREAM, USABLE, RawServer, call, chunk, once
+from .hostile import END, ENDLESS, ERROR, HUGE, JSON, STREAM, USABLE, RawServer, call, chunk, once
 from .hostile_anthropic import UNREAD
 
 SMALL_CHARS = 8 * 1024
@@ -257,3 +258,30 @@ async def _read_all(model: AnthropicModel) -> None:
     async with model.stream(HELLO, []) as stream:
         async for _ in stream:
             pass
+
+
+async def test_a_long_conversation_is_written_in_steps() -> None:
+    # of what takes longest to write: the arguments are JSON in JSON
+    arguments = {"a": "\n" * 125_000}
+    messages = [
+        message
+        for number in range(40)
+        for message in (
+            Message(
+                role="assistant",
+                content=None,
+                tool_calls=[
+                    ToolCallRequest(call_id=f"c{number}", name="look", arguments=arguments)
+                ],
+            ),
+            Message(role="tool", content="seen", call_id=f"c{number}"),
+        )
+    ]
+    with RawServer(once(ERROR + b"\r\n", b"{}")) as play:
+        model = OpenAIModel("m-1", base_url=play.base_url)
+        async with heartbeat() as beat:
+            with beat.measure() as held, trio.fail_after(120), pytest.raises(ModelError):
+                async with model.stream(messages, []):
+                    pass
+        await model.aclose()
+    assert held.beyond() == []

@@ -61,10 +61,8 @@ def anthropic(messages: list[Message], **more: Any) -> list[Any]:
 
 def openai(messages: list[Message], **more: Any) -> list[dict[str, Any]]:
     """The messages behind the calls."""
-    behind: list[dict[str, Any]] = request_body("m", messages, [], EchoedFieldStore(), **more)[
-        "messages"
-    ][2:]
-    return behind
+    body = request_body("m", messages, [], EchoedFieldStore(), **more)
+    return list(body["messages"])[2:]
 
 
 def test_anthropic_gets_the_images_where_they_stand() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from sliphook.bridges import hermes as bridge
 from sliphook.bridges.hermes import tool_results
+from sliphook.bridges.hermes.apis.api import arguments_of
 from sliphook.bridges.hermes.catalogue import ABILITY_ROWS, CATALOGUE_ROWS
 from sliphook.bridges.hermes.reasons import REASONS, why_interrupted
 from sliphook.bridges.hermes.seams import (
@@ -57,6 +58,9 @@ def test_results_of_tools() -> None:
     assert tool_results.result_of('{"error": "no"}').is_error
     assert not tool_results.result_of('{"error": null}').is_error
     assert not tool_results.result_of("{not json").is_error
+    deep = '{"a":' + "[" * 100_000
+    assert tool_results.result_of(deep).content == deep
+    assert arguments_of(deep) == {}
     assert tool_results.result_of({"a": {1}}).content == '{"a": "{1}"}'
 
 

@@ -7,6 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from sliphook.registry import Registry
 from tests.registry.conftest import Run
 
@@ -68,3 +70,25 @@ def test_the_servers_of_another_agents_file(run: Run, tmp_path: Path) -> None:
     assert "one is left out: a plugin of that name" in run("install", "--from", file, "--yes").err
     assert run("install", "--from", file, "x", "--yes").status == 2
     assert run("install", "--from", tmp_path / "none", "--yes").status == 1
+
+
+@pytest.mark.parametrize("named", [5, "A_TOKEN", {"A_TOKEN": ""}])
+def test_variables_that_are_no_list_are_none(run: Run, tmp_path: Path, named: object) -> None:
+    file = tmp_path / ".mcp.json"
+    entry = {"command": sys.executable, "args": [str(PLAIN)], "env_vars": named}
+    file.write_text(json.dumps({"mcpServers": {"one": entry}}))
+    assert run("install", "--from", file, "--yes").status == 0
+    assert Registry().get("one").env == ()
+
+
+def test_a_file_without_an_end_is_not_read(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    file.symlink_to("/dev/zero")
+    ran = run("install", "--from", file, "--yes")
+    assert ran.status == 1
+    assert "is no regular file" in ran.err
+    file.unlink()
+    file.write_bytes(b" " * (16 * 1024 * 1024 + 1))
+    ran = run("install", "--from", file, "--yes")
+    assert ran.status == 1
+    assert "it is over 16 MiB" in ran.err

@@ -166,7 +166,8 @@ def _command(
         raise _Unfit("it has no command and no url")
     words = [server["command"], *map(_text, cast("list[object]", arguments))]
     own: list[str] = []
-    variables = [str(name) for name in cast("list[object]", server.get("env_vars") or [])]
+    named = server.get("env_vars")
+    variables = list(map(str, cast("list[object]", named))) if isinstance(named, list) else []
     for name, given in _table(server.get("env")).items():
         if not _VARIABLE.fullmatch(name):
             raise _Unfit(f"its variable {name} cannot be set: that is no name of one")

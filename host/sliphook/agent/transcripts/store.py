@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -227,25 +228,18 @@ class Transcripts:
                 "SELECT at, state, body FROM message WHERE session_id = ? ORDER BY number",
                 (session_id,),
             )
-            in_pieces = False
-            for at, state, body in said:
-                message = _message(body)
-                if (
-                    state == "piece" and in_pieces
-                ):  # the answer's agent was killed: this is all that came of it
-                    whole = msgspec.structs.replace(
-                        lines[-1].message, content=f"{lines[-1].message.content}{message.content}"
-                    )
-                    lines[-1] = msgspec.structs.replace(lines[-1], message=whole)
-                else:
-                    lines.append(
-                        Line(
-                            at=at,
-                            state="interrupted" if state == "piece" else state,
-                            message=message,
-                        )
-                    )
-                in_pieces = state == "piece"
+            for is_piece, rows in groupby(said, lambda row: row[1] == "piece"):
+                if not is_piece:
+                    lines += [
+                        Line(at=at, state=state, message=_message(body)) for at, state, body in rows
+                    ]
+                    continue
+                # the answer's agent was killed: this is all that came of it
+                pieces = [(at, _message(body)) for at, _, body in rows]
+                at, first = pieces[0]
+                text = "".join(piece.content or "" for _, piece in pieces)
+                whole = msgspec.structs.replace(first, content=text)
+                lines.append(Line(at=at, state="interrupted", message=whole))
         return lines
 
     def load(self, session_id: str) -> list[Message]:

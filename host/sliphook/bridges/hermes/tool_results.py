@@ -31,6 +31,6 @@ def _says_error(raw: object) -> bool:
             return False
         try:
             value = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
     return isinstance(value, dict) and bool(cast("dict[str, object]", value).get("error"))

@@ -56,7 +56,7 @@ async def replay(
         trace: records the replay, or None.
     """
     deadlines, reaper, verdicts = Deadlines(), OrphanReaper(), Verdicts()
-    await trio.to_thread.run_sync(reaper.start)
+    await reaper.begin()
     try:
         with temporary_folder("sliphook-replay-") as folder:
             async with trio.open_nursery() as nursery:

@@ -49,15 +49,15 @@ def typed_line(question: Question | None, typed: str, note: str) -> StyleAndText
 
 def wrapped(text: str, columns: int) -> list[str]:
     """One line as the rows that it takes on a terminal of that width."""
-    rows, width = [""], 0
-    for char in text:
+    rows: list[str] = []
+    begin = width = 0
+    for at, char in enumerate(text):
         wide = get_cwidth(char)
         if width + wide > columns:
-            rows.append("")
-            width = 0
-        rows[-1] += char
+            rows.append(text[begin:at])
+            begin, width = at, 0
         width += wide
-    return rows
+    return [*rows, text[begin:]]
 
 
 class ScreenDisplay(LineDisplay):

@@ -100,6 +100,8 @@ class Living:
         self._under_way: set[trio.CancelScope] = set()
         self.questions: dict[str, tuple[PageQuestion, trio.MemorySendChannel[object]]] = {}
         self._told: ShownState | None = None
+        # reads all schemas, 50 ms, before the plugin can ask for it
+        things_of(None, (), self._cwd)
 
     def shown(self) -> ShownState:
         """The plugin's state now."""

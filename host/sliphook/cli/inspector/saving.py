@@ -66,11 +66,11 @@ def as_test(plugin: PurePath, method: str, params: dict[str, Any], result: Any) 
     """
     _check(method, params)
     if plugin.suffix == ".py":
-        body = "\n".join(f"    {line}" for line in _python(method, params, result).splitlines())
+        body = "\n".join(f"    {line}" for line in _python(method, params, result).split("\n"))
         name = re.sub(r"\W+", "_", method)
         return _PYTHON.format(name=name, file=plugin.name, body=body)
     if plugin.suffix in _NODE_SUFFIXES:
-        body = "\n".join(f"  {line}" for line in _node(method, params, result).splitlines())
+        body = "\n".join(f"  {line}" for line in _node(method, params, result).split("\n"))
         return _NODE.format(name=_json(method), file=_json(plugin.name), body=body)
     raise NoTest(
         f"{plugin.name} is no Python and no JavaScript file, so there is no harness for it;"

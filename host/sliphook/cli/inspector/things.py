@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Final, Literal
 
 import msgspec
@@ -93,22 +94,31 @@ def _commands(manifest: Manifest | None) -> Iterator[Thing]:
 
 
 def _entry(entry: Entry, declared: bool, cwd: str) -> Thing:
-    schema = msgspec.json.schema(entry.payload)
-    definitions = schema.get("$defs", {})
-    own = definitions.get(entry.payload.__name__, {})
-    # the host sets it
-    fields = {name: one for name, one in own.get("properties", {}).items() if name != "timeout_s"}
+    schema = _schema(entry.name)
     return Thing(
         kind="event" if entry.kind == "event" else "hook",
         name=entry.name,
         description=entry.fires,
         declared=declared,
-        schema={**own, "properties": fields, "$defs": definitions},
+        schema=schema,
         sample=_sample(entry.payload, cwd),
-        common=tuple(name for name in Payload.__struct_fields__ if name in fields),
+        common=tuple(name for name in Payload.__struct_fields__ if name in schema["properties"]),
     )
 
 
+@cache
+def _schema(event: str) -> dict[str, Any]:
+    payload = CATALOGUE[event].payload
+    definitions = msgspec.json.schema(payload).get("$defs", {})
+    own = definitions.get(payload.__name__, {})
+    # the host sets it
+    fields = {name: one for name, one in own.get("properties", {}).items() if name != "timeout_s"}
+    return {**own, "properties": fields, "$defs": definitions}
+
+
 def _sample(struct: type[msgspec.Struct], cwd: str) -> dict[str, Any]:
-    fields = example_to_send(struct)
+    fields = _example(struct)
     return {**fields, "cwd": cwd} if "cwd" in fields else fields
+
+
+_example: Final = cache(example_to_send)

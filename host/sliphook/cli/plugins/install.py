@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +13,7 @@ from sliphook.cli.chosen_plugins import user_settings
 from sliphook.cli.common import EXIT_OK, Failed, comment, json_option, print_json
 from sliphook.cli.completion import installable
 from sliphook.cli.report import says
+from sliphook.files.regular import open_regular
 
 from .consent import Consent
 from .installing import Wishes, install, row_of, tell
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from sliphook.adapters.mcp.configs import FoundServer
     from sliphook.registry import Registry
     from sliphook.registry.executables import Executable
+
+_CONFIG_BYTES: Final = 16 * 1024 * 1024
+"""Of another agent's settings: some keep their history in that file."""
 
 
 @click.command("install")
@@ -174,8 +178,11 @@ def _servers_in(file: Path) -> list[FoundServer]:
     from sliphook.adapters.mcp.configs import servers_in
 
     try:
-        text = file.read_text(encoding="utf-8")
-        folder = str(Path.cwd())
+        with open(file, "rb", opener=open_regular) as opened:
+            data = opened.read(_CONFIG_BYTES + 1)
+        if len(data) > _CONFIG_BYTES:
+            raise ValueError(f"it is over {_CONFIG_BYTES // 2**20} MiB")
+        text, folder = data.decode(), str(Path.cwd())
         return servers_in(text, is_toml=file.suffix == ".toml", folder=folder, environ=os.environ)
     except OSError as error:
         raise Failed(f"{says(str(file))} cannot be read: {error.strerror}") from None

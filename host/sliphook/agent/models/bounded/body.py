@@ -92,6 +92,8 @@ async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
             rest = raw
             while rest:
                 await trio.lowlevel.checkpoint()
+                if inflate is not None and inflate.eof:
+                    return  # the decoder would keep all that comes behind the end
                 if inflate is None:
                     piece, rest = rest[:_PIECE_BYTES], rest[_PIECE_BYTES:]
                 else:

@@ -33,7 +33,7 @@ MAX_EVENT_OBJECTS: Final = 8 * 1024
 MAX_ERROR_BYTES: Final = 64 * 1024
 """The body of a failed request; the rest is not read. A line of it is shown."""
 
-MAX_LIST_BYTES: Final = 4 * 1024 * 1024
+MAX_LIST_BYTES: Final = 3 * 1024 * 1024
 """The list of the models that a server offers; of the largest known ones it has one MB."""
 
 MAX_ANSWER_CHARS: Final = 2 * 1024 * 1024

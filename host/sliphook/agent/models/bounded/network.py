@@ -111,7 +111,7 @@ class _Stream(httpcore.AsyncNetworkStream):
         while end := _HEAD_END.search(head):
             lines = head.count(b"\n", 0, end.end())
             _count(self._passed + end.end(), self._lines + lines)
-            if head[9] != ord("1"):  # `HTTP/1.1 200`
+            if not head.startswith(b"1", 9):  # `HTTP/1.1 200`; what is shorter is no response
                 self._head = None
                 return
             # an informational response: another one follows, and they may never end

@@ -152,7 +152,7 @@ def arguments_of(raw: object) -> Json:
     """The arguments of a call as an object; those that are none are empty."""
     try:
         value = json.loads(raw) if isinstance(raw, str) else raw
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast("Json", value) if isinstance(value, dict) else {}
 
