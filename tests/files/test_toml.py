@@ -239,7 +239,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_toml(file, PluginKeys)
     os.mkfifo(file)
-    with pytest.raises(TomlError, match=r"guard\.toml is no regular file$"):
+    with pytest.raises(TomlError, match=r"guard\.toml cannot be read: it is no regular file$"):
         read_toml(file, PluginKeys)
     file.unlink()
     file.write_bytes(b"# fine\n# \xff\n")
@@ -248,7 +248,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     open_files = len(os.listdir("/dev/fd"))
     file.unlink()
     file.mkdir()
-    with pytest.raises(TomlError, match=r"guard\.toml cannot be read: Is a directory$"):
+    with pytest.raises(TomlError, match=r"guard\.toml cannot be read: it is no regular file$"):
         read_toml(file, PluginKeys)
     assert len(os.listdir("/dev/fd")) == open_files
     file.rmdir()

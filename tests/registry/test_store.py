@@ -124,10 +124,10 @@ def test_a_broken_file_loses_one_plugin(registry: Registry) -> None:
         "Bad Name": "'Bad Name' is no name of a plugin; names match [a-z0-9][a-z0-9_-]{0,63}; "
         f"rename or remove {registry.folder}/Bad Name.toml",
         "empty": f"{registry.folder}/empty.toml: the key recorded is missing",
-        "folder": f"{registry.folder}/folder.toml cannot be read: Is a directory",
+        "folder": f"{registry.folder}/folder.toml cannot be read: it is no regular file",
     }
     registry.remove("empty")
-    with pytest.raises(RegistryError, match="Is a directory"):
+    with pytest.raises(RegistryError, match="it is no regular file"):
         registry.get("folder")
     with pytest.raises(RegistryError, match=r"folder\.toml is a folder; remove it by hand$"):
         registry.remove("folder")

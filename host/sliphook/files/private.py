@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from .regular import open_regular
+from .regular import FILE_MODE, open_regular
 
 __all__ = ["make_private_folder", "open_private", "temporary_folder"]
 
 _FOLDER_MODE: Final = 0o700
-_FILE_MODE: Final = 0o600
 
 
 def make_private_folder(folder: Path) -> None:
@@ -88,5 +87,5 @@ def open_private(path: Path, flags: int) -> int:
         descriptor = open_regular(path, flags | os.O_EXCL)
     except FileExistsError:
         return open_regular(path, flags)
-    os.fchmod(descriptor, _FILE_MODE)
+    os.fchmod(descriptor, FILE_MODE)
     return descriptor

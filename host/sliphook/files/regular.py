@@ -5,8 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import Final
 
-__all__ = ["open_regular"]
+__all__ = ["FILE_MODE", "open_regular"]
+
+FILE_MODE: Final = 0o600
+"""Of a file that is made."""
 
 
 def open_regular(path: str | os.PathLike[str], flags: int) -> int:
@@ -20,7 +24,7 @@ def open_regular(path: str | os.PathLike[str], flags: int) -> int:
         OSError: it cannot be opened, or is a pipe, a device or a folder.
     """
     # O_NONBLOCK: else to open a pipe waits for its other end
-    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))

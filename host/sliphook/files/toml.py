@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import codecs
 import math
-import os
 import re
-import stat
 import tomllib
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +20,8 @@ import msgspec
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import nearest
+
+from .regular import open_regular
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -141,9 +141,7 @@ def text_of(path: Path) -> str:
     """
     shown = quote(str(path), 200)
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise TomlError(f"{shown} is no regular file")
+        with open(path, "rb", opener=open_regular) as file:
             # one byte more tells a file that is too large, also one that grows meanwhile
             data = file.read(MAX_FILE_BYTES + 1)
     # for the caller to judge: that there is no file is often no mistake
@@ -164,11 +162,6 @@ def text_of(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise TomlError(f"{shown}, line {line}: it is no UTF-8") from None
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open without waiting, even if the path is that of a pipe."""
-    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def _where_it_breaks(error: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import AsyncExitStack
 
 import pytest
 import trio
@@ -102,3 +103,48 @@ async def test_a_client_that_does_not_go_on_is_left(
                 await asking.connect(str(path))
                 await asking.send(said)
                 assert await asking.recv(1) == b""
+
+
+def large(bytes_: int) -> bytes:
+    """A hook of about so many bytes, with its head."""
+    body = BODY.replace(b"{}", b'{"text":"%b"}' % (b"x" * bytes_))
+    return b"sliphook 1 claude-code PreToolUse 1 closed %d\n%b" % (len(body), body)
+
+
+@pytest.mark.parametrize("sent", [64, 400_000])
+async def test_large_hooks_that_do_not_come_make_room_for_one_that_does(
+    sent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_READ_S", 10 * WAIT_S)
+    monkeypatch.setattr(service, "_LARGE_S", 0.05)
+    monkeypatch.setattr(service, "_LARGE_BYTES_PER_S", 10_000_000)
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "deny", "reason": "no"}})
+    with trio.fail_after(WAIT_S):
+        async with daemon("claude-code", guard) as path, AsyncExitStack() as stack:
+            for _ in range(service.MOST_LARGE):
+                silent = await stack.enter_async_context(await trio.open_unix_socket(str(path)))
+                await silent.send_all(large(800_000)[:sent])
+            await wait_all_tasks_blocked(0.05)
+            async with await trio.open_unix_socket(str(path)) as asking:
+                await asking.send_all(large(500_000))
+                assert b'"guard: no"' in await asking.receive_some(65536)
+
+
+async def test_a_large_hook_may_take_its_time_while_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(service, "_LARGE_S", 0.0)
+    monkeypatch.setattr(service, "_LARGE_BYTES_PER_S", 1e9)
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "deny", "reason": "no"}})
+    with trio.fail_after(WAIT_S):
+        async with (
+            daemon("claude-code", guard) as path,
+            await trio.open_unix_socket(str(path)) as slow,
+            await trio.open_unix_socket(str(path)) as quick,
+        ):
+            await slow.send_all(large(500_000)[:400_000])
+            await wait_all_tasks_blocked(0.05)
+            await quick.send_all(large(500_000))
+            assert b'"guard: no"' in await quick.receive_some(65536)
+            await slow.send_all(large(500_000)[400_000:])
+            assert b'"guard: no"' in await slow.receive_some(65536)

@@ -100,6 +100,17 @@ def test_a_text_waits_for_a_hook_that_takes_it_and_an_alert_does_not(
     )
 
 
+def test_the_first_hook_shows_which_plugin_was_refused_at_the_start(
+    built: dict[str, Client], install: Install, agents: Callable[..., Agent]
+) -> None:
+    changed = install(subscriptions=[{"event": "post_tool_call"}]).path
+    changed.write_text(changed.read_text() + "# another\n")
+    claude = agents(built["c"])
+    shown = claude.hook("UserPromptSubmit", prompt="go").json["systemMessage"]
+    assert shown.startswith("guard: ")
+    assert "sliphook trust guard" in shown
+
+
 async def test_a_session_without_hooks_ends() -> None:
     plugin = FakePlugin("ear", hears=["session_start", "session_end"])
     start = b'{"session_id":"s","source":"startup"}'

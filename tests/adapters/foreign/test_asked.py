@@ -168,6 +168,32 @@ async def test_cursors_guard_of_shells_is_asked_where_nothing_is_known(tmp_path:
     assert await status_of(path, "go", {"command": "ls"}) == "ok"
     assert await status_of(path, "go", {"command": "ls", "script": "rm -rf x"}) == "denied"
     assert await status_of(path, "go", {"command": "x" * 600 + "; rm -rf x"}) == "denied"
+    assert await status_of(path, "go", {"command": "ls", "argv": ["rm", "-rf"]}) == "denied"
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        ({"command": "ls", "script": "rm -rf x"}, "ls\nrm -rf x"),
+        ({"cmd": "rm -rf x", "command": "ls"}, "ls\nrm -rf x"),
+        ({"command": "ls", "argv": ["rm", "-rf", "x"]}, 'ls\n["rm", "-rf", "x"]'),
+        ({"command": "ls", "description": "list", "workdir": "/x", "timeout": 5}, "ls"),
+    ],
+)
+async def test_cursors_guard_of_shells_reads_all_that_may_be_run(
+    given: dict[str, Any], command: str, tmp_path: Path
+) -> None:
+    path = cursor_hook(tmp_path, "beforeShellExecution")
+    assert await status_of(path, "terminal", given, "shell") == "denied"
+    assert json.loads((path.parent / "told.json").read_text())["command"] == command
+
+
+async def test_cursors_guard_of_files_reads_both_paths(tmp_path: Path) -> None:
+    path = cursor_hook(tmp_path, "beforeReadFile")
+    both = {"path": "a", "file_path": "b"}
+    assert await status_of(path, "look", both) == "denied"
+    told = json.loads((path.parent / "told.json").read_text())
+    assert json.loads(told["file_path"]) == both
 
 
 async def test_an_argument_does_not_pass_for_the_name_of_the_tool(tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ def test_an_expression_that_uses_up_its_steps_fits() -> None:
     ("glob", "origins"),
     [
         ("mcp__x__t", ("mcp:x",)),
-        ("mcp__a__b__c", ("mcp:a", "mcp:a__b")),
+        ("mcp__a__b__c", ("mcp:a", "mcp:a*b")),
+        ("mcp__A_b__c", ("mcp:A?b", "mcp:a?b")),
         ("mcp__a*", ("mcp:*",)),
         ("*Bas*", ("mcp:*",)),
         ("mcp__x", ()),
@@ -104,7 +105,7 @@ def test_the_names_of_servers_in_the_other_systems() -> None:
         return ToolMap(SYSTEMS[system].tools, {}).reach((glob,)).origins
 
     assert reached("docker-agent", "files_read") == ("mcp:files",)
-    assert reached("copilot", "git-hub-read") == ("mcp:git", "mcp:git-hub")
+    assert reached("copilot", "git-hub-read") == ("mcp:git", "mcp:git?hub")
     assert reached("cursor", "MCP:read") == ("mcp:*",)
     assert reached("cursor", "Shell") == ()
 

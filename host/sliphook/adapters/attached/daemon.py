@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
@@ -31,6 +32,7 @@ from .calls import ask_agent
 from .payload import HookPayload
 from .rendezvous import Claim, agent_of, announce, retract
 from .request import PLUGINS_S, HookRequest
+from .rooms import MOST_NOTICES
 from .service import Answered, Service
 
 _log = logging.getLogger(__name__)
@@ -59,6 +61,8 @@ class Daemon:
         self._installed = installed
         self._settings = settings
         self._sessions: dict[str, AgentSession] = {}
+        problems = [("sliphook", "warning", line) for line in installed.problems]
+        self._early = deque(problems, MOST_NOTICES)
         self._opening = trio.Lock()
         self._ends = trio.Lock()
         self._over = trio.Event()
@@ -152,6 +156,8 @@ class Daemon:
     def _notify(self, plugin: str, level: str, message: str) -> None:
         """An alert belongs to no session: whatever the person looks at shows it."""
         _log.warning("%s: %s", quote(plugin), quote(message))
+        if not self._sessions:  # as of a plugin that is refused when the daemon starts
+            self._early.append((plugin, level, message))
         for session in self._sessions.values():
             session.room.notice(plugin, level, message)
 
@@ -310,8 +316,8 @@ class Daemon:
             self._sessions[told.session_id] = session
             if pid is not None:
                 announce(self._claim.path, self._dialect.name, pid)
-            for line in self._installed.problems:
-                session.room.notice("sliphook", "warning", line)
+            for early in self._early:
+                session.room.notice(*early)
             return session
 
     def _session_over(self, session: AgentSession) -> None:

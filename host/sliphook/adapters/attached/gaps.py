@@ -10,6 +10,7 @@ from typing import Final
 import trio
 
 from sliphook.adapters.dialects.transcript import Transcript
+from sliphook.files.regular import open_regular
 
 _MOST_BYTES: Final = 256 * 1024
 """Of each look; what is more waits for the next one."""
@@ -43,7 +44,7 @@ class Tail:
             self._at = min(self._at, size or 0)
             return iter(())
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = open_regular(self.path, os.O_RDONLY)
         except OSError:
             return iter(())
         try:

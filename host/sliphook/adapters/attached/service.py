@@ -7,11 +7,12 @@ event loop.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import struct
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -34,6 +35,10 @@ MOST_SERVED: Final = 512
 MOST_LARGE: Final = 4
 """Large bodies that are in memory at once."""
 _LARGE_BYTES: Final = 256 * 1024
+"""So much of a body needs no room: who announces a large one and sends less holds up none."""
+_LARGE_S: Final = 1.0
+_LARGE_BYTES_PER_S: Final = 1024 * 1024
+"""How fast a large body must come, after `_LARGE_S`, while another one waits for room."""
 _HEAD_S: Final = 5.0
 _READ_S: Final = 20.0
 _WRITE_S: Final = 20.0
@@ -58,6 +63,52 @@ Serve = Callable[[HookRequest, HookPayload | None, trio.socket.SocketType], Awai
 
 Receive = Callable[[], Awaitable[bytes]]
 """The next bytes of a peer, empty at its end. Raises TimeoutError."""
+
+
+class LargeBodies:
+    """Room for large bodies. Who has some and is slow makes room while another one waits."""
+
+    def __init__(self) -> None:
+        self._limiter = trio.CapacityLimiter(MOST_LARGE)
+        self._waiting = 0
+        self._receiving: dict[trio.CancelScope, float] = {}
+
+    @asynccontextmanager
+    async def room(self) -> AsyncGenerator[Callable[[Receive], Awaitable[bytes]]]:
+        """Wait for room, and have it in the block, which receives by what it gets."""
+        try:
+            self._limiter.acquire_nowait()
+        except trio.WouldBlock:
+            await self._wait()
+        due_s = trio.current_time() + _LARGE_S
+
+        async def in_time(receive: Receive) -> bytes:
+            nonlocal due_s
+            while True:
+                with trio.CancelScope(deadline=due_s if self._waiting else math.inf) as scope:
+                    self._receiving[scope] = due_s
+                    try:
+                        piece = await receive()
+                    finally:
+                        del self._receiving[scope]
+                    due_s += len(piece) / _LARGE_BYTES_PER_S
+                    return piece
+                if self._waiting:
+                    raise TimeoutError("its body comes slowly, and others wait")
+
+        try:
+            yield in_time
+        finally:
+            self._limiter.release()
+
+    async def _wait(self) -> None:
+        self._waiting += 1
+        for scope, due_s in self._receiving.items():
+            scope.deadline = min(scope.deadline, due_s)
+        try:
+            await self._limiter.acquire()
+        finally:
+            self._waiting -= 1
 
 
 class Service:
@@ -90,7 +141,7 @@ class Service:
         self._under_way = 0
         self._silent: dict[trio.CancelScope, None] = {}
         self._serving = 0
-        self._large = trio.CapacityLimiter(MOST_LARGE)
+        self._large = LargeBodies()
 
     async def run(self) -> None:
         """Take requests until cancelled."""
@@ -179,11 +230,16 @@ class Service:
             self._other_version()
             return None
         payload: HookPayload | None = None
-        async with self._large if request.size > _LARGE_BYTES else nullcontext():
-            until_s = trio.current_time() + _READ_S
-            body = await _read_body(partial(receive, until_s), begun, request.size)
-            del begun, read
-            if body is None:
+        size, until_s = request.size, trio.current_time() + _READ_S
+        body = await _read_body(partial(receive, until_s), begun, min(size, _LARGE_BYTES))
+        del begun, read
+        if len(body) < min(size, _LARGE_BYTES):
+            return None
+        async with self._large.room() if size > _LARGE_BYTES else nullcontext() as in_time:
+            if in_time is not None:
+                rest = partial(in_time, partial(receive, trio.current_time() + _READ_S))
+                body = await _read_body(rest, body, size)
+            if len(body) != size:
                 return None
             with suppress(NoJson):
                 payload = await read_payload(body, shortened=request.shortened)
@@ -250,14 +306,14 @@ async def _read_head(receive: Receive) -> tuple[HookRequest, bytes] | None:
     return request, rest
 
 
-async def _read_body(receive: Receive, begun: bytes, size: int) -> bytes | None:
-    """The whole body; None if it is not all there."""
+async def _read_body(receive: Receive, begun: bytes, size: int) -> bytes:
+    """What has come of a body when that is at least `size`, or at its end."""
     pieces, left = [begun], size - len(begun)
     while left > 0 and (piece := await receive()):
         pieces.append(piece)
         left -= len(piece)
         await trio.lowlevel.checkpoint()  # a long body is not read at a stretch
-    return b"".join(pieces) if left == 0 else None
+    return b"".join(pieces)
 
 
 def is_same_user(peer: socket.socket) -> bool:

@@ -11,6 +11,8 @@ import msgspec
 
 from sliphook_sdk.protocol import ToolKind
 
+from .server_tools import ServerTool
+
 StartSource = Literal["startup", "resume", "reset", "compacted"]
 EndReason = Literal["exit", "reset", "error"]
 ChildStatus = Literal["completed", "failed", "cancelled"]
@@ -89,6 +91,7 @@ class OfTool(Happening, frozen=True, kw_only=True):
         arguments: what it is called with.
         model_call_id: the model's own id of the call; None if the agent does not say.
         doubt: why the tool may take other arguments than these, as a sentence; None if it does not.
+        server_tool: what is known of its name, if it may have others; None: it has this one.
     """
 
     tool_name: str
@@ -97,6 +100,7 @@ class OfTool(Happening, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     model_call_id: str | None = None
     doubt: str | None = None
+    server_tool: ServerTool | None = None
 
 
 class ToolAsked(OfTool, frozen=True, kw_only=True):

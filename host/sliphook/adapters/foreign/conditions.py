@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from sliphook.adapters.dialects.server_tools import ServerTool
 from sliphook_sdk.protocol import Globs
 from sliphook_sdk.protocol.limits import MAX_MATCHED_CHARS
 
@@ -43,7 +44,12 @@ _HOST: Final = re.compile(r"https?://([A-Za-z0-9.-]+\.[A-Za-z]{2,}\.?)(?::\d*)?(
 
 
 def holds(
-    rule: str | None, tool_name: str, arguments: Mapping[str, Any], cwd: str | None = None
+    rule: str | None,
+    tool_name: str,
+    arguments: Mapping[str, Any],
+    cwd: str | None = None,
+    *,
+    server_tool: ServerTool | None = None,
 ) -> bool:
     """True if a tool call may fit the rule. What is no rule that is known fits every call.
 
@@ -52,12 +58,15 @@ def holds(
         tool_name: Claude Code's name of the tool.
         arguments: by its names.
         cwd: the folder that paths are taken from; None if it is not known.
+        server_tool: the tool, if it may have other names there.
     """
     found = _RULE.fullmatch(rule.strip()) if rule and len(rule) <= _MAX_CHARS else None
     if found is None:
         return True
     name, wanted = found[1], (found[2] or "").strip()
     of_server = name.startswith("mcp__") and tool_name.startswith(f"{name}__")
+    if not of_server and server_tool is not None:
+        of_server = server_tool.may_be(name) or server_tool.may_be(f"{name}__*")
     if not of_server and not Globs(_ALSO.get(name, (name,))).fits(tool_name):
         return False
     if wanted in ("", "*", ":*"):
@@ -78,18 +87,19 @@ def _any_text(arguments: Mapping[str, Any], name: str, fits: Callable[[str], boo
     """Whether an argument fits that the tool may take: our tool's may have another name."""
     if not isinstance(arguments.get(name), str):
         return True
-    if any(isinstance(arguments[one], (list, dict)) for one in arguments.keys() - _CONTENT):
-        return True
-    return any(map(fits, texts_of(arguments)))
+    texts = texts_of(arguments)
+    return texts is None or any(map(fits, texts))
 
 
-def texts_of(arguments: Mapping[str, Any]) -> list[str]:
-    """The arguments that a command or a path may be in, whatever our tool calls it."""
-    return [
-        value
-        for name, value in arguments.items()
-        if name not in _CONTENT and isinstance(value, str)
-    ]
+def texts_of(arguments: Mapping[str, Any]) -> list[str] | None:
+    """The arguments that a command or a path may be in, whatever our tool calls it.
+
+    None: one is a list or an object, which may have it in any form.
+    """
+    values = [value for name, value in arguments.items() if name not in _CONTENT]
+    if any(isinstance(value, (list, dict)) for value in values):
+        return None
+    return [value for value in values if isinstance(value, str)]
 
 
 def _is_of_domain(wanted: str, url: str) -> bool:

@@ -140,14 +140,14 @@ def _matches(
         "tool_kind": [*reached.kinds],
         "origin": list(reached.origins),
     }
-    every = [pattern for of_field in patterns.values() for pattern in of_field]
+    of_servers = list(map(_pattern, reached.of_servers))
+    every = [pattern for of_field in (*patterns.values(), of_servers) for pattern in of_field]
     if len(every) > _MOST_PATTERNS or sum(map(len, every)) > _MOST_PATTERN_CHARS:
         return (None,)
-    return tuple(
-        dict[str, str | list[str]]({field: of_field})
-        for field, of_field in patterns.items()
-        if of_field
-    )
+    both = {"tool_kind": ["mcp"], "tool_name": of_servers}
+    narrow = [{field: of_field} for field, of_field in patterns.items() if of_field]
+    # first: of names alone one might leave it nothing, which is an error in a manifest
+    return tuple(dict[str, str | list[str]](one) for one in ([both] if of_servers else []) + narrow)
 
 
 def _pattern(name: str) -> str:

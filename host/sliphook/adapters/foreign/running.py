@@ -109,11 +109,18 @@ class Runner:
     def _fitting(self, row: Row, told: Happening, memory: Remembered) -> Sequence[Handler]:
         """Those that are for this happening; equal definitions once."""
         values = self._matched(row, told)
+        call = tool_of(told) if row.event.matched in TOOL_NAMES else None
+        of_server = call.server_tool if call is not None else None
         found: dict[int, Handler] = {}
         seen: list[Handler] = []
         for handler, matcher in row.hooks:
             plain = msgspec.structs.replace(handler, matcher=None)
-            if plain in seen or not (values is None or any(map(matcher.fits, values))):
+            if plain in seen:
+                continue
+            fits = values is None or any(map(matcher.fits, values))
+            if not fits and of_server is not None:
+                fits = any(map(of_server.may_be, matcher.written))
+            if not fits:
                 continue
             if not _holds(handler, told):
                 continue
@@ -179,7 +186,10 @@ class Runner:
 
 def _holds(handler: Handler, told: Happening) -> bool:
     call = tool_of(told)
-    return call is None or holds(handler.condition, call.tool_name, call.arguments, call.cwd)
+    if call is None:
+        return True
+    condition, name = handler.condition, call.tool_name
+    return holds(condition, name, call.arguments, call.cwd, server_tool=call.server_tool)
 
 
 def _time_s(handler: Handler, ctx: sdk.AsyncContext) -> float:

@@ -211,6 +211,7 @@ def _of_tool(payload: ours.PreToolCall | ours.PostToolCall, tools: ToolMap) -> d
         "arguments": theirs.theirs(payload.arguments),
         "model_call_id": payload.model_call_id or payload.call_id,
         "doubt": theirs.doubt(payload.arguments),
+        "server_tool": tools.server_tool(payload.tool_name, payload.tool_kind, payload.origin),
     }
 
 

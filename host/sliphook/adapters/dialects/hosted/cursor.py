@@ -32,6 +32,7 @@ from .hosted import (
     Hosted,
     HostedEvent,
     Judged,
+    all_run,
     failed,
     kinds_of,
     may_be,
@@ -93,10 +94,9 @@ def _of_tool(told: ToolAsked | ToolDone) -> dict[str, Any]:
     given = told.arguments
     match told.event:
         case "beforeShellExecution":
-            shell: dict[str, Any] = {"command": _said(given, "command"), "cwd": told.cwd}
-            return shell
+            return {"command": all_run(given), "cwd": told.cwd}
         case "afterShellExecution":
-            return {"command": _said(given, "command"), "output": _content(told)} | _took(told)
+            return {"command": all_run(given), "output": _content(told)} | _took(told)
         case "beforeMCPExecution":
             return {"tool_name": told.tool_name, "tool_input": json.dumps(given)}
         case "afterMCPExecution":
@@ -133,8 +133,9 @@ def _of_tool(told: ToolAsked | ToolDone) -> dict[str, Any]:
 
 
 def _said(given: Mapping[str, Any], *names: str) -> str:
-    """The first of these arguments that is a text; all as JSON if there is none."""
-    return text_in(given, *names) or json.dumps(given)
+    """The one of these arguments that is a text; all as JSON if none is, or several are."""
+    texts = [text for name in names if (text := text_in(given, name)) is not None]
+    return texts[0] if len(texts) == 1 else json.dumps(given)
 
 
 def _content(told: ToolAsked | ToolDone) -> str:
@@ -227,8 +228,9 @@ _EVENTS: Final = (
     _event(
         "beforeShellExecution",
         "pre_tool_call",
-        "Before tools that are a shell or of which nothing is known; `command` is all arguments as "
-        "JSON if none is called so, and every matcher fits then.",
+        "Before tools that are a shell or of which nothing is known; `command` has a line for each "
+        "other argument that may be run; it is all of them as JSON if none is called so, and every "
+        "matcher fits then.",
         fields=("command", "cwd"),
         matched="command",
         when=may_be("shell"),
@@ -249,7 +251,7 @@ _EVENTS: Final = (
         "beforeReadFile",
         "pre_tool_call",
         "Before tools that read files or of which nothing is known; `file_path` is all arguments "
-        "as JSON if none is called so, `content` is empty.",
+        "as JSON if none is called so or two are, `content` is empty.",
         fields=("file_path", "content"),
         when=may_be("read"),
         blocks=True,

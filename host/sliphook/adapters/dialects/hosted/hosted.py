@@ -34,6 +34,11 @@ Format = Literal["json", "yaml", "toml"]
 TOOL_NAMES: Final = ("tool_name", "toolName")
 """What they call the field that has the name of a tool."""
 
+_NOT_RUN: Final = frozenset(
+    {"command", "description", "explanation", "cwd", "workdir", "working_dir", "working_directory"}
+)
+"""Arguments of a shell that are no more commands."""
+
 
 class CutShort(SliphookError):
     """What a hook says is not known; str() is what it did, in words that follow its name."""
@@ -258,6 +263,22 @@ def text_in(body: Mapping[str, Any], *names: str) -> str | None:
         if isinstance(value, str) and value:
             return value
     return None
+
+
+def all_run(given: Mapping[str, Any]) -> str:
+    """All that a shell may be given, each on a line; all arguments as JSON if none is `command`.
+
+    Our tool may take another argument than that one, which the model has written beside it.
+    """
+    command = text_in(given, "command")
+    if command is None:
+        return json.dumps(given)
+    others = [
+        value if isinstance(value, str) else json.dumps(value)
+        for name, value in given.items()
+        if name not in _NOT_RUN and isinstance(value, (str, list, dict)) and value
+    ]
+    return "\n".join([command, *others])
 
 
 def object_of(body: Mapping[str, Any], name: str) -> dict[str, Any] | None:

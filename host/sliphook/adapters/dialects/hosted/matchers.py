@@ -28,6 +28,10 @@ _NAMES: Final = re.compile(r"[A-Za-z0-9_\- ,|]+")
 _ALTERNATIVES: Final = re.compile(r"[A-Za-z0-9_:-]+(\|[A-Za-z0-9_:-]+)*")
 _BEGINNING: Final = re.compile(r"(\^?)([A-Za-z0-9_:-]+)\.\*(\$?)")
 
+_WRITTEN: Final = re.compile(
+    r"\^?(?:\((?:\?:)?)?([A-Za-z0-9_:-]+(?:\.\*)?(?:\|[A-Za-z0-9_:-]+(?:\.\*)?)*)\)?(\$?)"
+)
+
 
 class BadMatcher(SliphookError):
     """No value can be held against it; str() is a sentence without its end."""
@@ -40,11 +44,14 @@ class Matcher(msgspec.Struct, frozen=True, kw_only=True):
         fits: whether it is for a value.
         names: the only values that it can be for; None if these cannot be told.
         globs: patterns of `match` that all of its values fit; None: any value may.
+        written: the names that stand in it, with a star those that go on; none if it has more than
+            names.
     """
 
     fits: Callable[[str], bool]
     names: tuple[str, ...] | None = None
     globs: tuple[str, ...] | None = None
+    written: tuple[str, ...] = ()
 
 
 def matcher(rule: Rule, text: str | None) -> Matcher:
@@ -61,12 +68,13 @@ def matcher(rule: Rule, text: str | None) -> Matcher:
     if names is not None:
         kept = frozenset(names)
         globs = tuple(name.replace("*", "?") for name in names)
-        return Matcher(fits=kept.__contains__, names=names, globs=globs)
+        return Matcher(fits=kept.__contains__, names=names, globs=globs, written=globs)
     whole = f"^(?:{text})$" if rule == "anchored" else text
     search = _searcher(whole)
     return Matcher(
         fits=lambda value: len(value) > MAX_VALUE_CHARS or search(value),
         globs=_globs(text, rule == "anchored"),
+        written=_written(text, rule == "anchored"),
     )
 
 
@@ -86,6 +94,19 @@ def _globs(text: str, anchored: bool) -> tuple[str, ...] | None:
     if found is None:
         return None
     return (f"{'' if anchored or found[1] else '*'}{found[2]}*",)
+
+
+def _written(text: str, anchored: bool) -> tuple[str, ...]:
+    """The names of an expression such as `^(one|two.*)$`."""
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        return ()
+    ends = anchored or found[2]
+    names = found[1].split("|")
+    return tuple(
+        name if ends and not name.endswith(".*") else f"{name.removesuffix('.*')}*"
+        for name in names
+    )
 
 
 def _searcher(text: str) -> Callable[[str], bool]:

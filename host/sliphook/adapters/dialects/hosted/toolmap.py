@@ -6,11 +6,13 @@ system has a table from there to its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from sliphook.adapters.dialects.server_tools import ServerTool, bare, end_of, same_beginning
 from sliphook.adapters.dialects.toolnames import CLAUDE, CODEX, COPILOT, CURSOR, GEMINI
 from sliphook_sdk.protocol import Globs, ToolKind
 
@@ -36,6 +38,8 @@ _BY_KIND: Final[Mapping[ToolKind, str]] = {
     "agent": "Task",
 }
 """Which tool one of that kind is taken for, if the settings do not say."""
+_SIGNS: Final = re.compile(r"[^A-Za-z0-9]+")
+"""What stands between the words of a server's name, where each system has its own."""
 
 
 def known_kind(name: str) -> ToolKind | None:
@@ -124,19 +128,13 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         names: what they are called here.
         kinds: what they do.
         origins: patterns of the MCP servers that they are of.
+        of_servers: patterns of their names, if they are of a server that is not told.
     """
 
-    names: tuple[str, ...]
-    kinds: tuple[ToolKind, ...]
-    origins: tuple[str, ...]
-
-
-def _bare(server: str, name: str) -> str:
-    """The tool's name without its server's, which some agents put in front of it."""
-    for prefix in (f"mcp__{server}__", f"mcp_{server}_"):
-        if name.startswith(prefix) and name != prefix:
-            return name.removeprefix(prefix)
-    return name
+    names: tuple[str, ...] = ()
+    kinds: tuple[ToolKind, ...] = ()
+    origins: tuple[str, ...] = ()
+    of_servers: tuple[str, ...] = ()
 
 
 def _origins(mcp: str, glob: str) -> list[str]:
@@ -147,18 +145,19 @@ def _origins(mcp: str, glob: str) -> list[str]:
         glob: of the name; it may end between server and tool anywhere.
     """
     before, server, between = mcp.removesuffix("{tool}").partition("{server}")
-    if not mcp or not _same_beginning(before, glob.partition("*")[0]):
+    if not mcp or not same_beginning(before, glob.partition("*")[0]):
         return []
     if not server or "*" in glob:
         return ["mcp:*"]
     name = glob[len(before) :]
-    ends = (at for at in range(1, len(name)) if _same_beginning(between, name[at:]))
-    return [f"mcp:{name[:at]}" for at in ends if len(name) > at + len(between)]
+    ends = (at for at in range(1, len(name)) if same_beginning(between, name[at:]))
+    servers = [_SIGNS.sub(_any, name[:at]) for at in ends if len(name) > at + len(between)]
+    # our plugins have small letters in their names
+    return [f"mcp:{one}" for server in servers for one in (server, server.lower())]
 
 
-def _same_beginning(fixed: str, glob: str) -> bool:
-    """Whether the fixed text and the pattern agree, as far as both go."""
-    return all(want in (char, "?") for char, want in zip(fixed, glob, strict=False))
+def _any(signs: re.Match[str]) -> str:
+    return "?" if len(signs[0]) == 1 else "*"
 
 
 class ToolMap:
@@ -182,13 +181,24 @@ class ToolMap:
             return self._in_theirs(said[AS], {n: v for n, v in said.items() if n != AS})
         server = origin.removeprefix("mcp:")
         if self._tools.mcp and server != origin and server:
-            return Shown(self._tools.mcp.format(server=server, tool=_bare(server, name)))
+            return Shown(self._tools.mcp.format(server=server, tool=bare(server, name)))
         if name in self._names:
             return Shown(name)
         kind = kind or _KNOWN.get(name)
         if kind is not None and kind in _BY_KIND:
             return self._in_theirs(_BY_KIND[kind], {})
         return Shown(name)
+
+    def server_tool(self, name: str, kind: ToolKind | None, origin: str) -> ServerTool | None:
+        """Our tool, if it is of an MCP server and the settings do not say its name there."""
+        if not self._tools.mcp or name in self._given:
+            return None
+        server = origin.removeprefix("mcp:")
+        if server != origin and server:
+            return ServerTool(self._tools.mcp, server, name)
+        if kind == "mcp" and _KNOWN.get(name) != "mcp":
+            return ServerTool(self._tools.mcp, None, name)
+        return None
 
     def _in_theirs(self, claude: str, arguments: Mapping[str, str]) -> Shown:
         tool = self._tools.by_claude.get(claude, Tool(claude))
@@ -203,7 +213,7 @@ class ToolMap:
     def may_be(self, name: str) -> bool:
         """Whether a tool of ours is known that could have the system's name."""
         reached = self.reach((name,))
-        return bool(reached.kinds or reached.origins or reached.names)
+        return reached != Reach()
 
     def reach(self, globs: Sequence[str]) -> Reach:
         """Our tools that may have a name in the system which fits one of the patterns."""
@@ -213,12 +223,15 @@ class ToolMap:
             # some of their events have Claude Code's names
             return fitting.fits(claude) or fitting.fits(self._in_theirs(claude, {}).name)
 
-        origins = (origin for glob in globs for origin in _origins(self._tools.mcp, glob))
+        mcp = self._tools.mcp
+        origins = (origin for glob in globs for origin in _origins(mcp, glob))
+        ends = (end_of(mcp, glob) for glob in globs if mcp)
         return Reach(
             names=tuple(own for own, said in self._given.items() if fits(said[AS])),
             # for a tool whose kind is not told the host asks as if it were of any kind
             kinds=tuple(kind for kind, one in _BY_KIND.items() if fits(one)),
             origins=tuple(dict.fromkeys(origins)),
+            of_servers=tuple(dict.fromkeys(f"*{end}" for end in ends if end is not None)),
         )
 
 
