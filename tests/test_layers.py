@@ -15,7 +15,7 @@ import pytest
 # "sliphook" is the package itself: what an agent imports.
 ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook": (
-        ("quoting", "errors", "ids", "lazy_names", "moved_paths"),
+        ("quoting", "errors", "ids", "agent_log", "lazy_names", "moved_paths"),
         ("forks",),
         ("files",),
         ("wire",),

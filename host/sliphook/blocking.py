@@ -281,4 +281,14 @@ class PluginHost(HostFace):
 
 
 async def _in_a_thread(asker: Callable[[AskRequest], object], request: AskRequest) -> object:
-    return await _askers.run(partial(call_ending_forks, asker, request), abandon_on_cancel=True)
+    return await _askers.run(partial(_ask, asker, request), abandon_on_cancel=True)
+
+
+def _ask(asker: Callable[[AskRequest], object], request: AskRequest) -> object:
+    try:
+        return call_ending_forks(asker, request)
+    except Exception:
+        raise
+    # such as `sys.exit()`, or Interrupted of a host's call: in the loop it would end the host
+    except BaseException as error:
+        raise RuntimeError("the asker has ended its thread") from error

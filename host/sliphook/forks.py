@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from .errors import OtherProcess
 from .quoting import quote
@@ -21,6 +21,9 @@ from .quoting import quote
 __all__ = ["ForksEndHere", "Home", "call_ending_forks", "end_fork"]
 
 R = TypeVar("R")
+
+_STATUS_BITS: Final = 0xFF
+"""What the system keeps of an exit status; beyond an int of C, `os._exit` raises."""
 
 
 class Home:
@@ -57,15 +60,18 @@ def end_fork(error: BaseException | None) -> NoReturn:
     code: object = 0 if error is None else 1
     if isinstance(error, SystemExit):
         code = 0 if error.code is None else error.code
-    elif error is not None:
-        sys.excepthook(type(error), error, error.__traceback__)
-    if not isinstance(code, int):
-        sys.stderr.write(f"{code}\n")
-        code = 1
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(code)
+    try:
+        # the streams may be None, closed, or objects of the agent, and so may what shows an error
+        with suppress(Exception):
+            if not isinstance(code, int):
+                sys.stderr.write(f"{code}\n")
+            elif error is not None and not isinstance(error, SystemExit):
+                sys.excepthook(type(error), error, error.__traceback__)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+    finally:
+        os._exit(code & _STATUS_BITS if isinstance(code, int) else 1)
 
 
 class ForksEndHere:

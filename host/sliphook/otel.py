@@ -15,7 +15,6 @@ its span in the envelope (`traceparent`), so that a plugin in any language can c
 
 from __future__ import annotations
 
-import logging
 import time
 from importlib import metadata
 from typing import Final, cast
@@ -23,6 +22,7 @@ from typing import Final, cast
 from opentelemetry import trace as api
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.outcome import Outcome
 from sliphook_sdk.protocol import Payload
 from sliphook_sdk.protocol.payloads import (
@@ -39,7 +39,7 @@ from sliphook_sdk.protocol.payloads import (
 
 __all__ = ["OtelSpans"]
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 # `interrupted` and `denied` are not here: the user or a plugin wanted it so
 _BAD_TURNS: Final = frozenset({"failed", "max_iterations", "loop_detected", "budget_exceeded"})

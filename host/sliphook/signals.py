@@ -8,7 +8,6 @@ once).
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
@@ -19,7 +18,9 @@ import trio
 
 __all__ = ["SignalWatch"]
 
-_log = logging.getLogger(__name__)
+from sliphook.agent_log import agent_log
+
+_log = agent_log(__name__)
 
 ENDING: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGHUP: "sighup"}
 """What is caught, and what plugins are told as `invalidation_reason`."""

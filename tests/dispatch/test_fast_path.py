@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -248,14 +249,16 @@ async def test_who_alone_got_an_answer_writes_at_once_and_who_got_theirs_togethe
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     writes: list[tuple[int, str]] = []
 
-    class Watched:
-        """The module `os` of the writer."""
-
-        def write(self, descriptor: int, data: bytes | memoryview) -> int:
+    def watched(descriptor: int) -> tuple[Callable[..., int], tuple[()]]:
+        def write(data: bytes | memoryview) -> int:
             writes.append(
                 (bytes(data).count(b'"hook/pre_tool_call"'), trio.lowlevel.current_task().name)
             )
             return os.write(descriptor, data)
+
+        return write, ()
+
+    monkeypatch.setattr("sliphook.transport.descriptors.sender", watched)
 
     async def ask_twice(turn: Turn) -> None:
         await ask(turn)
@@ -267,7 +270,7 @@ async def test_who_alone_got_an_answer_writes_at_once_and_who_got_theirs_togethe
         await plugin.write(b"".join(map(reply, asked[first : first + count])))
 
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
-        monkeypatch.setattr("sliphook.transport.writer.os", Watched())
+        writes.clear()
         for _ in range(6):
             nursery.start_soon(ask_twice, turn, name="asks")
         await plugin.hears("pre_tool_call", times=6)

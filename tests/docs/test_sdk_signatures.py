@@ -31,6 +31,8 @@ NODE = ROOT / "sdk" / "node" / "README.md"
 TYPES = ROOT / "sdk" / "node" / "types"
 COLUMNS = 98
 ANSWERS = ("allow", "deny", "ask", "replace", "substitute", "context", "continue_with", "disabled")
+INTERNAL = ("attach", "declare_tool", "declared", "is_async", "read_config")
+"""Of `Plugin`: what other modules of the SDK call."""
 ERRORS = (
     "AnswerError",
     "Cancelled",
@@ -89,7 +91,7 @@ def of_python() -> str:
     """The block of the README."""
     rows = [
         signature("Plugin", Plugin.__init__),
-        *members("plugin", Plugin, leave_out=("attach", "declare_tool", "is_async", "read_config")),
+        *members("plugin", Plugin, leave_out=INTERNAL),
         "",
         *members("ctx", Context),
         *(line for line in members("ctx", AsyncContext) if line.startswith("await ")),

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from sliphook.blocking import Interrupted
 from sliphook.portal.callback_thread import MAX_WAITING, CallbackThread
 
 WAIT_S = 120.0
@@ -22,6 +23,24 @@ def test_callbacks_are_called_in_order_and_one_that_raises_is_logged(
     thread.put(lambda: called.append(2))
     thread.stop()
     assert called == [1, 2]
+    assert [record.message for record in caplog.records] == ["a callback of the agent failed"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), Interrupted("x")], ids=repr)
+def test_no_callback_ends_the_thread(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    called: list[int] = []
+
+    def fails() -> None:
+        raise error
+
+    thread = CallbackThread()
+    thread.start()
+    thread.put(fails)
+    thread.put(lambda: called.append(2))
+    thread.stop()
+    assert called == [2]
     assert [record.message for record in caplog.records] == ["a callback of the agent failed"]
 
 

@@ -163,3 +163,39 @@ def test_a_fork_that_closes_a_trace_leaves_it_to_the_other_process(shop: Worksho
         check=True,
     )
     assert said.stdout.splitlines() == ["0", "still locked", "None"]
+
+
+ENDS = """
+import sys
+from sliphook.forks import end_fork
+
+class Odd:
+    def write(self, text): raise RuntimeError
+    def flush(self): raise RuntimeError
+
+def odd_hook(*_):
+    raise RuntimeError
+
+{before}
+try:
+    end_fork({error})
+finally:
+    print("it goes on", file=sys.__stdout__, flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [("None", 0), ("ValueError(1)", 1), ("SystemExit('why')", 1), ("SystemExit(2**70 + 3)", 3)],
+)
+@pytest.mark.parametrize(
+    "before",
+    ["", "sys.stdout = sys.stderr = None", "sys.stdout = sys.stderr = Odd()", "sys.stderr.close()"],
+)
+def test_a_fork_ends_whatever_its_streams_are(before: str, error: str, status: int) -> None:
+    """Else it would go on in the agent's code, beside the agent."""
+    program = ENDS.format(before=f"sys.excepthook = odd_hook; {before}", error=error)
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=WAIT_S, check=False
+    )
+    assert (said.stdout, said.returncode) == (b"", status), said.stderr

@@ -75,6 +75,27 @@ def test_the_asker_of_the_blocking_face_has_a_thread_of_its_own(asker: Program) 
     assert seen == [("Where to?", False)]
 
 
+@pytest.mark.parametrize(
+    "error", [SystemExit(1), KeyboardInterrupt(), blocking.Interrupted("x")], ids=repr
+)
+def test_an_asker_that_ends_its_thread_ends_no_host(
+    asker: Program, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    def ask(request: AskRequest) -> str:
+        raise error
+
+    outcomes: list[str] = []
+    with (
+        blocking.PluginHost([asker.path], asker=ask) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        outcomes += [turn.call_tool("deploy", {}).text() for _ in range(2)]
+    assert outcomes == ['{"outcome": "nobody", "answer": null}'] * 2
+    messages = [record.message for record in caplog.records if record.exc_info]
+    assert messages == ["the person could not be asked"] * 2
+
+
 def test_an_interrupt_does_not_wait_for_the_thread_of_the_asker(
     asker: Program, threads: ThreadPoolExecutor
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
+from sliphook.plugin.secrets import own_keys
 from sliphook.process.environment import plugin_environment
 
 ADDED = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
@@ -22,6 +25,26 @@ ADDED = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
 def test_relative_entries_of_path_are_left_out(path: str, given: dict[str, str]) -> None:
     """They would lead into the plugin's folder, where any plugin of the user can put a program."""
     assert plugin_environment({"PATH": path, "OPENAI_API_KEY": "x"}, {}) == {**given, **ADDED}
+
+
+class Shrinks(Mapping[str, str]):
+    """An environment of which another thread takes something away while it is read."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["HOME", "OPENAI_API_KEY", "TERM"])
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, name: str) -> str:
+        if name == "TERM":
+            raise KeyError(name)
+        return name
+
+
+def test_what_is_taken_away_meanwhile_is_left_out() -> None:
+    assert plugin_environment(Shrinks(), {}) == {"HOME": "HOME", **ADDED}
+    assert own_keys(Shrinks()) == ["OPENAI_API_KEY"]
 
 
 GIVEN = {

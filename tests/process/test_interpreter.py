@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from sliphook import PluginHost, PluginSpec
+from sliphook import Limits, PluginHost, PluginSpec
 from sliphook.process import interpreter
-from sliphook.process.interpreter import interpreter_of, path_with_interpreter
+from sliphook.process.interpreter import interpreter_of, own_python, path_with_interpreter
 from tests.programs import WAIT_S, Workshop
 
 SHIM = """\
@@ -111,3 +111,49 @@ def test_a_link_to_a_program_of_another_name_is_asked(root: Path) -> None:
     executable(root / "mise", SHIM.format(root=root, log=root / "asked"))
     (root / "shims" / "python3").symlink_to(root / "mise")
     assert path_with_interpreter(plugin, os.environ["PATH"]).startswith(f"{root / 'chosen'}:")
+
+
+@pytest.mark.parametrize(
+    ("program", "frozen", "is_python"),
+    [
+        (sys.executable, False, True),
+        ("/opt/app/Python", False, True),
+        ("/usr/bin/pypy3.11", False, True),
+        (sys.executable, True, False),
+        ("/usr/sbin/uwsgi", False, False),
+        ("", False, False),
+        (None, False, False),
+    ],
+)
+def test_only_a_python_is_started_as_one(
+    program: str | None, frozen: bool, is_python: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inside of another program `sys.executable` is that, and would start the agent once more."""
+    monkeypatch.setattr(sys, "executable", program)
+    monkeypatch.setattr(sys, "frozen", frozen, raising=False)
+    assert own_python() == (program if is_python else None)
+
+
+def test_a_link_to_a_python_is_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = root / "agent"
+    link.symlink_to(os.path.realpath(sys.executable))
+    monkeypatch.setattr(sys, "executable", str(link))
+    assert own_python() == str(link)
+
+
+async def test_without_a_python_a_plugin_with_limits_is_refused(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins = [
+        PluginSpec(shop.program("limited").path, limits=Limits(open_files=100)),
+        PluginSpec(shop.program("plain").path),
+    ]
+    monkeypatch.setattr(sys, "executable", "/usr/sbin/uwsgi")
+    with trio.fail_after(WAIT_S):
+        async with PluginHost(plugins, on_problem=lambda *_: None) as host:
+            limited, plain = host.plugins
+    assert (limited.state, limited.why) == (
+        "refused",
+        "its limits and its sandbox are set by a Python, and the agent's program is none",
+    )
+    assert plain.state == "ready"

@@ -8,9 +8,12 @@ import sys
 import threading
 
 import pytest
+import trio
 
+from sliphook import PluginHost
 from sliphook.process.reaper import OrphanReaper
 from tests.leaks import nothing_is_left_behind
+from tests.programs import WAIT_S, Workshop
 
 __all__ = ["nothing_is_left_behind"]
 
@@ -57,3 +60,32 @@ def test_it_is_replaced_if_it_was_killed() -> None:
     assert second is not None
     assert second.poll() is None
     keeper.close()
+
+
+async def test_a_fault_in_its_start_is_raised_and_hangs_no_host(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: OrphanReaper) -> None:
+        raise ValueError("a fault")
+
+    monkeypatch.setattr(OrphanReaper, "start", fails)
+    with trio.fail_after(WAIT_S), pytest.RaisesGroup(ValueError, flatten_subgroups=True):
+        async with PluginHost([shop.program().path]):
+            pytest.fail("the host is open")
+
+
+async def test_inside_of_another_program_none_is_started(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`sys.executable` is that program, which would start another host."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    keeper = OrphanReaper()
+    keeper.start()
+    assert keeper._process is None  # pyright: ignore[reportPrivateUsage]
+    with trio.fail_after(WAIT_S):
+        await keeper.watch()  # there is nothing to wait for
+    keeper.close()
+    assert [record.message for record in caplog.records] == [
+        "the reaper cannot be started (this program is no Python, which it needs);"
+        " plugins may outlive a killed agent"
+    ]

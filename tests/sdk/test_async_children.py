@@ -409,3 +409,42 @@ def test_logging_goes_to_the_plugins_log(start_each: Start) -> None:
     odd = child.said("host/log")
     assert (odd["level"], odd["message"]) == ("debug", "odd \\udc80")
     assert odd["fields"]["value"].startswith("<function guard at 0x")
+
+
+def test_code_that_cancels_all_tasks_loses_no_event_and_no_end(start: Start) -> None:
+    """As cleanup code of libraries does: the SDK's own tasks are among them."""
+    child = start(
+        """
+        import asyncio
+        from sliphook_sdk import *
+
+        plugin = Plugin("torture")
+        begun = []
+
+        @plugin.on("turn_start")
+        def blocks(turn, *, ctx):
+            begun.append(1)
+            ctx.log("info", "turn_start")
+            ctx.wait(1)
+
+        @plugin.on("turn_end")
+        async def told(turn, *, ctx):
+            ctx.log("info", "turn_end")
+
+        @plugin.hook("stop")
+        async def cancels(stop):
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+        """
+    )
+    child.initialize()
+    child.notify("event/turn_start", payload("turn_start"))
+    assert child.said("host/log")["message"] == "turn_start"
+    stop = child.asking("hook/stop", payload("stop"))
+    # the events come before the loop has begun to run the task that is cancelled, and behind it
+    child.write(stop, {"method": "event/turn_end", "params": payload("turn_end")})
+    assert child.result(stop["id"]) is None
+    assert child.said("host/log")["message"] == "turn_end"
+    child.notify("event/turn_end", payload("turn_end"))
+    assert child.said("host/log")["message"] == "turn_end"
+    assert child.ask("shutdown", {}) == {}

@@ -12,6 +12,7 @@ import pytest
 
 from sliphook_sdk import EnvWant, Plugin, RegistrationError
 from sliphook_sdk.protocol import Subscription, ToolSpec
+from sliphook_sdk.testing import Harness, PluginError
 
 
 def refused(register: Callable[[Any], object]) -> str:
@@ -52,6 +53,14 @@ REFUSED: list[tuple[Callable[[Any], object], str]] = [
         "handler() is for 'pre_toolcall', which is no hook or event; did you mean 'pre_tool_call'?",
     ),
     (lambda p: p.on("zzz")(handler), "handler() is for 'zzz', which is no hook or event"),
+    (
+        lambda p: p.hook(handler),
+        'handler() is given to @plugin.hook in place of a name, as in @plugin.hook("pre_tool_call")',
+    ),
+    (
+        lambda p: p.on(handler),
+        'handler() is given to @plugin.on in place of a name, as in @plugin.on("pre_tool_call")',
+    ),
     (
         lambda p: p.hook("turn_end")(handler),
         "handler() cannot be asked: turn_end is an event, so say on('turn_end')",
@@ -217,6 +226,43 @@ def test_uses_are_known() -> None:
         match="uses 'notifications', which is not among notify, tools, inject, interrupt",
     ):
         Plugin("p", uses=uses)
+
+
+LATE = "is registered too late, when the plugin runs: do it before plugin.run()"
+
+
+TOO_LATE: list[tuple[Callable[[Any], object], bool, str]] = [
+    (lambda p: p.hook("pre_tool_call", on_failure="closed")(handler), False, ""),
+    (lambda p: p.on("turn_end")(handler), False, ""),
+    (lambda p: p.tool(no_arguments), False, ", or by plugin.add_tool() when it runs"),
+    (lambda p: p.command(handler), True, ""),
+    (lambda p: p.on_shutdown(no_arguments), True, ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("register", "in_on_start", "more"),
+    TOO_LATE,
+    ids=["hook", "on", "tool", "command", "on_shutdown"],
+)
+def test_what_would_have_no_effect_is_refused_when_the_plugin_runs(
+    register: Callable[[Any], object], in_on_start: bool, more: str
+) -> None:
+    """A guard that is registered then would never be asked."""
+    plugin = Plugin("p")
+    with Harness(plugin), pytest.raises(RegistrationError, match=re.escape(LATE + more) + "$"):
+        register(plugin)
+    starts = Plugin("p")
+
+    @starts.on_start
+    def begin() -> None:
+        register(starts)
+
+    if in_on_start:
+        Harness(starts).close()
+    else:
+        with pytest.raises(PluginError, match=re.escape(LATE + more)):
+            Harness(starts)
 
 
 def test_decorators_give_the_function_back() -> None:

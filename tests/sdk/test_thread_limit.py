@@ -111,3 +111,35 @@ def test_beside_asyncio_a_plain_function_is_refused_and_then_never_runs(start: S
     child.ask("command/run", command("free", ""))
     assert "refused" not in child.ask("hook/pre_tool_call", asked("taken"))["context"]
     assert child.ask("shutdown", {}) == {}
+
+
+FAILS = """
+    import threading
+    from sliphook_sdk import *
+    from sliphook_sdk.engine import poller
+
+    plugin = Plugin("torture")
+
+    @plugin.hook("pre_tool_call")
+    def guard(call):
+        return deny("no")
+
+    def failing(wait):
+        def fails(self, timeout_s):
+            if threading.current_thread() is not threading.main_thread():
+                raise MemoryError
+            return wait(self, timeout_s)
+        return fails
+
+    for kind in (poller.EpollPoller, poller.LockPoller):
+        kind.wait = failing(kind.wait)
+"""
+
+
+def test_what_ends_a_thread_that_reads_ends_the_plugin(start: Start) -> None:
+    """With a reader less it would live on and answer nothing: the host starts another."""
+    child = start(FAILS)
+    child.initialize()
+    child.request("hook/pre_tool_call", asked("x"))
+    assert child.ended() == 1
+    assert "MemoryError" in child.stderr()

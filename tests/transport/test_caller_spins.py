@@ -238,12 +238,14 @@ async def test_a_poll_in_vain_takes_nothing_from_the_caller_with_the_only_answer
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     writers: list[str] = []
 
-    class Watched:
-        """The module `os` of the writer."""
-
-        def write(self, descriptor: int, data: bytes | memoryview) -> int:
+    def watched(descriptor: int) -> tuple[Callable[..., int], tuple[()]]:
+        def write(data: bytes | memoryview) -> int:
             writers.append(trio.lowlevel.current_task().name)
             return os.write(descriptor, data)
+
+        return write, ()
+
+    monkeypatch.setattr("sliphook.transport.descriptors.sender", watched)
 
     async def ask_often(turn: Turn) -> None:
         for _ in range(20):
@@ -259,7 +261,7 @@ async def test_a_poll_in_vain_takes_nothing_from_the_caller_with_the_only_answer
         await plugin.hears("pre_tool_call")
         nursery.start_soon(ask_often, turn, name="asks")
         await plugin.hears("pre_tool_call", times=2)
-        monkeypatch.setattr("sliphook.transport.writer.os", Watched())
+        writers.clear()
         for asked in range(3, 22):
             await answer_the_last()
             await plugin.hears("pre_tool_call", times=asked)

@@ -169,8 +169,9 @@ async def test_sixteen_tool_calls_are_told_of_in_one_write(monkeypatch: pytest.M
         writes.append(len(data))
         return write(descriptor, data)
 
+    monkeypatch.setattr(os, "write", counted)
     with a_pipe(Owner()) as (_, writer):
-        monkeypatch.setattr(os, "write", counted)
+        writes.clear()
         assert writer.write_first(messages(*(600,) * 18)) == 18
         monkeypatch.undo()
     assert writes == [18 * 600]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from sliphook.agent_log import agent_log
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.connection import Connection
 from sliphook.transport.outbox import Item
@@ -15,7 +15,7 @@ from sliphook_sdk.protocol import Entry, Payload
 from .audience import Subscriber, first_match
 from .encoding import Delivery, PayloadTooLarge
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class Listeners(msgspec.Struct, frozen=True):

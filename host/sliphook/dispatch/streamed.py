@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import logging
 from collections.abc import Callable
 
+from sliphook.agent_log import agent_log
 from sliphook.forks import call_ending_forks
 from sliphook_sdk.protocol.limits import MAX_STREAMED_BYTES
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class StreamedText:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.quoting import quote
 from sliphook.transport.call import Call, Carrier
 from sliphook_sdk.protocol import Payload
@@ -18,7 +18,7 @@ from .outcome import Outcome, cancelled_outcome
 from .parking import park, wake
 from .shares import Result
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 R = TypeVar("R")
 

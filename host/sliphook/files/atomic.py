@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import tempfile
 import time
@@ -13,6 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+from sliphook.agent_log import agent_log
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 
@@ -26,7 +26,7 @@ may wait at once: it is the time of the whole queue.
 """
 SAY_S: Final = 1.0
 """After this time the user is told what is waited for."""
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 _UNFINISHED: Final = ".unfinished"
 _RETRY_S: Final = 0.02
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})

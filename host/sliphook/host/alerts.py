@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -10,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.broadcast import Listeners, without
 from sliphook.plugin.supervision import Plugin
 from sliphook.session.reports import HOST
@@ -18,7 +18,7 @@ from sliphook.transport.rate_limit import RateLimit
 from sliphook_sdk.protocol import AlertLevel
 from sliphook_sdk.protocol.limits import MAX_NOTIFY_PER_MINUTE
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 _EVENT: Final = "notification"
 MAX_WAITING: Final = 256
 """Alerts that wait to be told at most; further ones are not told, though the user sees them."""

@@ -181,19 +181,24 @@ class Crew:
 
         A cancellation of the agent does not reach them: the plugins are first told of the end.
         """
-        with self._supervision:
-            async with trio.open_nursery() as nursery:
-                self._tasks = self._state.tasks = nursery
-                nursery.start_soon(self._state.deadlines.run)
-                # before the first process, which it has to know
-                await self._start_reaper()
-                for plugin in self.plugins:
-                    nursery.start_soon(plugin.run)
-                # after two passes each has begun to start, and calls wait for it; before that it
-                # would count as one that does not run
-                for _ in range(2):
-                    await trio.lowlevel.checkpoint()
-                self._supervised.set()
+        try:
+            with self._supervision:
+                async with trio.open_nursery() as nursery:
+                    self._tasks = self._state.tasks = nursery
+                    nursery.start_soon(self._state.deadlines.run)
+                    # before the first process, which it has to know
+                    await self._start_reaper()
+                    for plugin in self.plugins:
+                        nursery.start_soon(plugin.run)
+                    # after two passes each has begun to start, and calls wait for it; before that
+                    # it would count as one that does not run
+                    for _ in range(2):
+                        await trio.lowlevel.checkpoint()
+                    self._supervised.set()
+        finally:
+            # a fault may have come before they ran, and `close` waits for each
+            for plugin in [*self.plugins, *self._leaving]:
+                plugin.gone.set()
 
     @trio.lowlevel.enable_ki_protection
     async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
@@ -212,7 +217,7 @@ class Crew:
             # before the wait: two changes at the same time must not start two
             self._has_reaper = True
             # "can't start new thread": no plugin can be started then either, and each says so
-            with suppress(RuntimeError):
+            with suppress(RuntimeError, MemoryError):
                 await self._state.services.reaper.begin()
                 assert self._tasks is not None
                 self._tasks.start_soon(self._state.services.reaper.watch)

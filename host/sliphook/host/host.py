@@ -263,7 +263,7 @@ class PluginHost(OutsideSessions):
             session_key: the agent's own name for it: chat, thread, terminal.
             platform: what the user talks through: `cli`, `api` and so on.
             user_id: the user, as the agent names them.
-            cwd: the project's folder; by default the current one.
+            cwd: the project's folder; by default the current one, or none if that was removed.
             model: the model at the start.
             source: `startup`, or `resume` for a conversation that is continued.
             meta: the agent's own object, passed to the plugins as it is. If it is larger than

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Final, Literal
@@ -10,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.errors import HostError
 from sliphook.forks import call_ending_forks
 from sliphook.ids import new_id
@@ -26,7 +26,7 @@ from sliphook_sdk.protocol.limits import (
     MAX_SUBMITS_WAITING,
 )
 
-_log = logging.getLogger("sliphook")
+_log = agent_log("sliphook")
 
 _SHOWN_KEYS: Final = 8
 

@@ -5,7 +5,6 @@ What outlives the process, such as state and restarts, is in `Plugin`.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Protocol
 import msgspec
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
@@ -36,7 +36,7 @@ from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECON
 
 from .hang_watchdog import HANG_S, HangWatchdog
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 _looks = OwnThreads("looks at files", 8)
 
 _STDERR_PIECE = 4 * 1024  # bytes that are taken, and searched for secrets, in one step

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook.process.environment import copied
 from sliphook.quoting import quote
 from sliphook.trace.redact import texts_in
 from sliphook_sdk.protocol import Manifest
@@ -60,6 +61,7 @@ def own_keys(environ: Mapping[str, str]) -> list[str]:
     another variable than an `API_KEY` may be any word, as may a short password or one that is the
     user's name, and is left.
     """
+    environ = copied(environ)
     named = [
         value
         for name, value in environ.items()

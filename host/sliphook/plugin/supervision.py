@@ -6,7 +6,6 @@ host marks the plugin `failed` and is logged with its traceback.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Mapping
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 import msgspec
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.process.child import Process
 from sliphook.process.spawn import CannotStart, Refused
 from sliphook.process.stderr import StderrTail
@@ -33,7 +33,7 @@ from .route import Route
 from .secrets import secret_values
 from .spec import PluginSpec, PluginStatus, name_before_it_is_said
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class Plugin:

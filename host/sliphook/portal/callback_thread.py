@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from sliphook.agent_log import agent_log
 from sliphook.errors import HostError
 from sliphook.files.background_writer import BackgroundWriter
 
-_log = logging.getLogger("sliphook")
+_log = agent_log("sliphook")
 
 MAX_WAITING: Final = 1_000
 """Further calls are dropped and counted, so that slow callbacks cannot exhaust memory."""
@@ -59,7 +59,9 @@ def _call(functions: Sequence[Callable[[], None]]) -> int:
     for function in functions:
         try:
             function()
-        except Exception:
+        # of every kind: `sys.exit()`, or Interrupted of a host's call, would end the thread, and no
+        # callback after it would be called
+        except BaseException:
             _log.exception("a callback of the agent failed")
     # none is lost: one that raised was called too
     return 0

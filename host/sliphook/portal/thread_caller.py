@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.forks import Home
 
 from .blocks import OpenBlock
@@ -18,7 +18,7 @@ from .loop_call import LoopCall
 from .portal import CallScope, HostClosed, Portal
 from .proxies import Face
 
-_log = logging.getLogger("sliphook")
+_log = agent_log("sliphook")
 
 R = TypeVar("R")
 T = TypeVar("T")

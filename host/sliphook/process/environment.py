@@ -34,7 +34,7 @@ def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -
         environ: the agent's environment, of which an allow-list is passed on.
         granted: the variables that the user has granted the plugin.
     """
-    kept = {name: value for name, value in environ.items() if is_given_to_all(name)}
+    kept = {name: value for name, value in copied(environ).items() if is_given_to_all(name)}
     # a relative entry would lead into the plugin's own folder; an empty PATH into the current one
     entries = [entry for entry in kept.pop("PATH", "").split(":") if entry.startswith("/")]
     if entries:
@@ -44,6 +44,14 @@ def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -
         {name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)}
     )
     return {**kept, **_ADDED}
+
+
+def copied(environ: Mapping[str, str]) -> dict[str, str]:
+    """A copy of an environment, without what another thread takes away meanwhile.
+
+    `os.environ.items()` raises KeyError then.
+    """
+    return {name: value for name in environ if (value := environ.get(name)) is not None}
 
 
 def is_given_to_all(name: str) -> bool:

@@ -11,6 +11,7 @@ import functools
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -19,9 +20,9 @@ from sliphook.files.regular import open_regular
 from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
-from .environment import plugin_environment
+from .environment import copied, plugin_environment
 
-__all__ = ["interpreter_of", "looked_up", "path_with_interpreter", "why_not_pinned"]
+__all__ = ["interpreter_of", "looked_up", "own_python", "path_with_interpreter", "why_not_pinned"]
 
 # what Linux itself reads of a file to find its interpreter (BINPRM_BUF_SIZE)
 SHEBANG_BYTES: Final = 256
@@ -46,6 +47,19 @@ def interpreter_of(path: Path) -> str | None:
         wanted = wanted_of_env(words)
         return which(wanted) if wanted else words[0]
     return words[0] if words else None
+
+
+def own_python() -> str | None:
+    """The Python that runs this, to start another one; None if it is inside of another program.
+
+    There `sys.executable` is empty, or that program: a frozen app, a web server. To start it would
+    start the agent once more.
+    """
+    program = sys.executable
+    if not program or getattr(sys, "frozen", False):
+        return None
+    names = os.path.basename(program), os.path.basename(os.path.realpath(program))
+    return program if any("py" in name.lower() for name in names) else None
 
 
 def looked_up(path: Path) -> str | None:
@@ -156,5 +170,5 @@ def chosen_by(shim: str) -> str | None:
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    chooses = {key: value for key, value in environ.items() if key.startswith(_MANAGERS)}
+    chooses = {key: value for key, value in copied(environ).items() if key.startswith(_MANAGERS)}
     return plugin_environment(environ, chooses)

@@ -7,20 +7,22 @@ that started the process ends, and the threads of the host end while its plugins
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import socket
 import subprocess
-import sys
 import threading
 import weakref
 from pathlib import Path
 
 import trio
 
+from sliphook.agent_log import agent_log
+from sliphook.transport.descriptors import NO_SIGNAL
+
+from .interpreter import own_python
 from .own_threads import OwnThreads
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 _starts = OwnThreads("starts of the reaper", 1)
 LOOK_S = 1.0
 """The interval of looking whether the reaper lives; also the shortest time between two starts."""
@@ -44,7 +46,7 @@ class OrphanReaper:
         # processes are started in several threads, and each of them calls `add`
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._socket = -1
+        self._socket: socket.socket | None = None
         self._groups: set[int] = set()
         self._unsent = b""
         self._is_behind = False
@@ -62,7 +64,7 @@ class OrphanReaper:
         """Start the process, in some milliseconds; a failure is only logged."""
         try:
             process, ours = _start()
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             _log.warning(
                 "the reaper cannot be started (%s); plugins may outlive a killed agent", error
             )
@@ -70,12 +72,12 @@ class OrphanReaper:
         with self._lock:
             closed = self._closed
             if not closed:
-                self._process, self._socket = process, ours.detach()
+                self._process, self._socket = process, ours
                 _open_sockets.add(self)
                 self._unsent, self._is_behind = b"", True
                 self._tell()
-        ours.close()  # does nothing after `detach`
         if closed:
+            ours.close()
             _end(process)
 
     async def watch(self) -> None:
@@ -84,6 +86,8 @@ class OrphanReaper:
         Runs until it is cancelled; call it after `start`.
         """
         replaced, wait_s = 0, LOOK_S
+        if own_python() is None:
+            return  # it can never be started
         while True:
             await trio.sleep(wait_s)
             if self._is_fit():
@@ -98,7 +102,8 @@ class OrphanReaper:
                     " (%d times so far)",
                     replaced,
                 )
-            with contextlib.suppress(RuntimeError):  # no room for a thread: at the next look
+            # no room for a thread: at the next look
+            with contextlib.suppress(RuntimeError, MemoryError):
                 await _starts.run(self._replace)
 
     def add(self, group: int) -> None:
@@ -161,19 +166,19 @@ class OrphanReaper:
         The newest line alone counts, so nothing is lost by a line that is never written.
         """
         try:
-            while self._socket >= 0 and (self._unsent or self._is_behind):
+            while self._socket is not None and (self._unsent or self._is_behind):
                 if not self._unsent:
                     self._unsent = b"%s\n" % b" ".join(b"%d" % group for group in self._groups)
                     self._is_behind = False
-                written = os.write(self._socket, self._unsent)
+                written = self._socket.send(self._unsent, NO_SIGNAL)
                 self._unsent = self._unsent[written:]
         except OSError:
             return  # it is stopped, or gone: `watch` finds out which
 
     def _drop_socket(self) -> None:
-        if self._socket >= 0:
-            os.close(self._socket)
-            self._socket = -1
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
     def forget_in_child(self) -> None:
         """Close our end of the socket in a forked child: it would hide the agent's death."""
@@ -182,13 +187,16 @@ class OrphanReaper:
 
 
 def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    python = own_python()
+    if python is None:
+        raise FileNotFoundError("this program is no Python, which it needs")
     ours, theirs = socket.socketpair()
     ours.setblocking(False)  # a stopped reaper must not stop the host
     with theirs:
         try:
             process = subprocess.Popen(
                 # without site packages it starts faster
-                [sys.executable, "-I", "-S", str(SCRIPT)],
+                [python, "-I", "-S", str(SCRIPT)],
                 # no pipe, which could be opened once more by way of /proc, and written to
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,

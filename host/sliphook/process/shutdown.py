@@ -5,13 +5,13 @@ The caller shields both from cancellation; the longest way takes less than six s
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections.abc import Awaitable, Callable
 
 import msgspec
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
@@ -25,7 +25,7 @@ from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_
 from .child import Process
 from .streams import read_step
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))
 KILL_GRACE_S = 2.0
 """How long a killed process may take to end before the host gives up on it, with a log line."""

@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from sliphook.quoting import quote
 
 from .child import CHANGED_MEANWHILE, ChildProcess
 from .diagnosis import explain_spawn_error, why_not_startable
-from .interpreter import path_with_interpreter
+from .interpreter import own_python, path_with_interpreter
 from .limits import NO_LIMITS, Limits, limit_words, prepared
 from .own_threads import OwnThreads
 from .reaper import OrphanReaper
@@ -212,13 +211,20 @@ def _spawn(
         raise CannotStart(
             f"its data folder {quote(str(cwd))} cannot be created: {error.strerror}"
         ) from None
+    python, words = own_python(), limit_words(limits)
+    if python is None and (sandbox or words):
+        raise Refused(
+            "its limits and its sandbox are set by a Python, and the agent's program is none"
+        )
     if sandbox and (why := why_no_sandbox(cwd)) is not None:
         raise Refused(f"it must run in a sandbox: {why}")
     if "PATH" in env:
         env["PATH"] = path_with_interpreter(path, env["PATH"])
     plain = [str(path.absolute()), *arguments]
     sandboxed = [*command_for(path, cwd), *plain[1:]] if sandbox else plain
-    command = prepared(sandboxed, [*_signal_words(), *limit_words(limits)], sys.executable)
+    if python is not None:  # else it inherits them as they are
+        words = [*_signal_words(), *words]
+    command = prepared(sandboxed, words, python or "")
     for file, approved in files.items():
         _held(file, approved, handover).close()
     if sha256 is None:

@@ -9,6 +9,7 @@ socket cannot. Node starts all its children this way. What it costs a plugin: it
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -48,6 +49,10 @@ def start_with_streams(start: Start) -> subprocess.Popen[bytes]:
             # never be read, and turn the end of the stream into an error (ECONNRESET)
             our_stdin.shutdown(socket.SHUT_RD)
             our_stdout.shutdown(socket.SHUT_WR)
+            # a default timeout for sockets, which the agent may have set, makes them non-blocking;
+            # few programs can use such a stream
+            os.set_blocking(stdin.fileno(), True)
+            os.set_blocking(stdout.fileno(), True)
             # a byte that is sent out of band is read like any other
             our_stdout.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
             popen = start(stdin.fileno(), stdout.fileno())

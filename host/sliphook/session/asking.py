@@ -5,7 +5,6 @@ One function for all of them: the approval of a tool call, a turn at its limit, 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Final, Literal
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.dispatch.parking import wait_in_line
 from sliphook.errors import HostError
@@ -37,7 +37,7 @@ from .submission import Submission
 
 InputKind = Literal["max_iterations", "question"]
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 AsksPerson = Callable[[], Awaitable[object]]
 """Asks the person; returns what fits the question's form, or None if they decline.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.broadcast import Listeners
 from sliphook.dispatch.hook_recorder import HookRecorder
@@ -20,7 +20,7 @@ from .arguments.plain import check_flag
 from .plugin_calls import PluginCalls
 from .questions.form import Form
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):

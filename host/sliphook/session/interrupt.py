@@ -14,12 +14,12 @@ The order, for each plugin, is the protocol's promise (protocol.md, Cancel and i
 
 from __future__ import annotations
 
-import logging
 from typing import Final, Literal, cast
 
 import msgspec
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.forks import call_ending_forks
@@ -35,7 +35,7 @@ from .results import Interruption
 from .state import SessionState, TurnOutcome, TurnState
 from .urgent.event import UrgentEvent
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 InterruptReason = Literal[
     "user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"

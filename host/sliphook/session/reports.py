@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from sliphook.agent_log import agent_log
 from sliphook.forks import call_ending_forks
 from sliphook.plugin.supervision import Plugin
 from sliphook.process.log_files import PluginLogs
@@ -26,7 +27,7 @@ STDERR: Final = "stderr"
 """Levels that no plugin can give a line: the host's own lines, and lines of stderr."""
 
 _PROMPT_CHARS: Final = 200
-_log = logging.getLogger("sliphook")
+_log = agent_log("sliphook")
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 import trio
@@ -219,7 +220,9 @@ class SessionState:
         self.session_key = session_key
         self.platform = platform
         self.user_id = user_id
-        self.cwd = os.path.abspath(cwd) if cwd is not None else os.getcwd()
+        self.cwd: str | None = None
+        with suppress(FileNotFoundError):  # the current folder was removed
+            self.cwd = os.path.abspath(cwd if cwd is not None else os.curdir)
         self.model = model
         self.meta = meta
         self.agent_id = new_id()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any, Final, cast
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.audience import prepare_tool
 from sliphook.dispatch.outcome import Context, Outcome, Reason, joined_reasons
 from sliphook.errors import HostError
@@ -29,7 +29,7 @@ from .state import TurnState
 MAX_ERROR_CHARS: Final = 10_000
 """Of what the agent's own tool raises, as the model reads it."""
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class BegunTool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
 
-_log = logging.getLogger("sliphook")
+from sliphook.agent_log import agent_log
+
+_log = agent_log("sliphook")
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")

@@ -7,7 +7,6 @@ nothing behind.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from math import inf
 from time import perf_counter
@@ -15,7 +14,9 @@ from typing import Protocol
 
 import trio
 
-_log = logging.getLogger(__name__)
+from sliphook.agent_log import agent_log
+
+_log = agent_log(__name__)
 BLOCKED_LOOP_S = 0.25
 """A watchdog that wakes later than this found the loop blocked by the agent itself."""
 PASS_S = 0.005

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Protocol
 
 import trio
@@ -49,7 +48,9 @@ class PipeWriter:
         "_deadlines",
         "_deaf",
         "_descriptor",
+        "_flags",
         "_owner",
+        "_send",
         "_stall",
         "_task",
         "outbox",
@@ -58,6 +59,7 @@ class PipeWriter:
     def __init__(self, descriptor: int, deadlines: Deadlines, owner: WriterOwner) -> None:
         self.outbox = Outbox()
         self._descriptor = descriptor
+        self._send, self._flags = descriptors.sender(descriptor)
         self._deadlines = deadlines
         self._owner = owner
         self._task: trio.lowlevel.Task | None = None
@@ -109,7 +111,7 @@ class PipeWriter:
         if self.outbox.size or self._blocked:
             return 0
         try:
-            return os.write(self._descriptor, frame)
+            return self._send(frame, *self._flags)
         except OSError:
             return 0  # full, broken or closed: `flush` finds out which
 
@@ -157,7 +159,7 @@ class PipeWriter:
                 return
             data = memoryview(self.outbox.next_write())[:left]
             try:
-                count = os.write(self._descriptor, data)
+                count = self._send(data, *self._flags)
                 left -= count
             except BlockingIOError:
                 self._blocked = True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 import msgspec
 
+from sliphook.agent_log import agent_log
+
 from .envelope import encode
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 Send = Callable[[dict[str, object]], None]
 """Sends `result` or `error` as the reply to the request."""

@@ -2,9 +2,8 @@
 
 Endpoint keeps the ids, the pending requests and the table of handlers; only hooks and calls of
 tools go past it (see `Rpc.ask`). What it would get wrong is kept from it: a message is decoded
-strictly before it comes here, a reply is passed on only if its request is pending, a cancel of the
-plugin's never reaches it, results are boxed, handlers return values at once or a `DeferredReply`
-that it does not see, and its own errors never leave with a traceback.
+strictly before, a reply is passed on only if its request is pending, a cancel never reaches it,
+results are boxed, a `DeferredReply` is not seen by it, and its errors leave without a traceback.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint
 from pylsp_jsonrpc.exceptions import JsonRpcException
 
+from sliphook.agent_log import agent_log
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.framing import frame
@@ -31,7 +31,7 @@ from .shared_params import SharedParams
 # Endpoint logs payloads and tracebacks; the user's words must not get into a log.
 logging.getLogger("pylsp_jsonrpc").disabled = True
 logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
 _WITHDRAWN: Final = msgspec.json.Decoder(CancelParams)

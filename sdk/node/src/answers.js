@@ -59,22 +59,24 @@ export const context = (...texts) => new Answer({ context: texts });
 export const continueWith = (text) => new Answer({ continue_with: text });
 
 /**
- * Check that the hook allows the answer. Throws AnswerError; the message says what it allows.
+ * The answer as it is written. Throws AnswerError if the hook does not allow it; the message says
+ * what it allows.
  *
  * @param name the hook
  * @param entry the hook's row in the catalogue
- * @param answer what the handler returned
+ * @param returned what the handler returned
  * @param replaces the subscription has `replaces`
  */
-export function checkAnswer(name, entry, answer, replaces) {
-  if (typeof answer !== "object" || Array.isArray(answer)) {
+export function checkedAnswer(name, entry, returned, replaces) {
+  // read here, once: JSON leaves out what an object has from its class, and a deny would be lost
+  const answer = fieldsOf(returned);
+  if (answer === undefined) {
     throw new AnswerError(
-      `returned ${Array.isArray(answer) ? "an array" : typeof answer}; ` +
-        "return nothing, or what allow(), deny() and the like make",
+      `returned ${kindOf(returned)}; return nothing, or what allow(), deny() and the like make`,
     );
   }
   const takes = () => `; ${name} takes ${allowed(entry) || "no answer"}`;
-  for (const field of Object.keys(answer)) {
+  for (const field of Object.keys(returned)) {
     if (!ANSWER_FIELDS.includes(field))
       throw new AnswerError(
         `an answer has no field ${JSON.stringify(field)}${hint(field, ANSWER_FIELDS)}`,
@@ -107,6 +109,21 @@ export function checkAnswer(name, entry, answer, replaces) {
         `${verb}() needs { replaces: true } where the handler of ${name} is registered`,
       );
   }
+  return answer;
+}
+
+/** The fields that an object says as an answer; undefined if it is none, such as an Error. */
+function fieldsOf(returned) {
+  if (typeof returned !== "object" || Array.isArray(returned)) return undefined;
+  const said = ANSWER_FIELDS.map((field) => [field, returned[field]]);
+  const fields = said.filter(([, value]) => value !== undefined);
+  const isPlain = [Object.prototype, Answer.prototype, null].includes(Object.getPrototypeOf(returned));
+  return fields.length || isPlain ? new Answer(Object.fromEntries(fields)) : undefined;
+}
+
+function kindOf(returned) {
+  if (typeof returned !== "object") return typeof returned;
+  return Array.isArray(returned) ? "an array" : (returned.constructor?.name ?? "an object");
 }
 
 function allowed(entry) {

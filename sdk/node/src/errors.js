@@ -54,7 +54,16 @@ export class RpcError extends Error {
 /** An exception in one line, never empty. */
 export function describe(error) {
   if (!(error instanceof Error))
-    return `threw ${typeof error === "string" ? JSON.stringify(error) : String(error)}`;
+    return `threw ${typeof error === "string" ? JSON.stringify(error) : textOf(error)}`;
   if (error instanceof AnswerError) return error.message;
-  return error.message === "" ? error.name : `${error.name}: ${error.message}`;
+  return error.message === "" ? textOf(error.name) : `${textOf(error.name)}: ${textOf(error.message)}`;
+}
+
+/** A value as text; its type if it cannot be one, such as an object without a prototype. */
+function textOf(value) {
+  try {
+    return String(value);
+  } catch {
+    return `a value of type ${typeof value}`;
+  }
 }

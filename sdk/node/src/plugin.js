@@ -23,9 +23,11 @@ const OPTIONS = [
   "disabled",
 ];
 
+const LATE = "is registered too late, when the plugin runs: do it before plugin.run()";
+
 export class Plugin {
   #options;
-  #runs = false;
+  #service; // while it runs
 
   constructor(name, options = {}) {
     const where = callSite();
@@ -79,7 +81,9 @@ export class Plugin {
   /** Register a function as a tool of the model: `(args, ctx)`. */
   tool(name, ...rest) {
     const [options, handler] = split(rest);
-    return this.#add(this.tools, new Tool(name, options, handler));
+    const tool = new Tool(name, options, handler);
+    if (this.#service !== undefined) throw tool.wrong(`${LATE}, or by addTool() when it runs`);
+    return this.#add(this.tools, tool);
   }
 
   /** Register a function as a slash command: `(text, ctx)`. */
@@ -144,7 +148,7 @@ export class Plugin {
    * of that name, and HostRefused; then the tools stay as they were.
    */
   async addTool(tool, options) {
-    if (this.#runs) await this.host.addTool(tool, options);
+    if (this.#service !== undefined) await this.host.addTool(tool, options);
     else this.#add(this.tools, checked(tool));
   }
 
@@ -153,14 +157,14 @@ export class Plugin {
    * `addTool`. Throws RangeError if there is none of that name.
    */
   async removeTool(name, options) {
-    if (this.#runs) await this.host.removeTool(name, options);
+    if (this.#service !== undefined) await this.host.removeTool(name, options);
     else if (!this.tools.delete(name))
       throw new RangeError(`the plugin ${this.name} has no tool ${JSON.stringify(name)}`);
   }
 
   /** Connect the plugin with the service that runs it. */
   attach(service) {
-    this.#runs = true;
+    this.#service = service;
     this.host.attach(service);
   }
 
@@ -170,6 +174,7 @@ export class Plugin {
   }
 
   #subscribe(handler) {
+    this.#checkInTime(handler);
     const rivals = this.hooks.filter((other) => other.asked && other.name === handler.name);
     const claims = [...rivals, handler].map((one) => one.claim);
     const by = handler.asked ? inTheWay(handler.name, claims) : undefined;
@@ -186,11 +191,17 @@ export class Plugin {
   }
 
   #add(registered, handler, name = handler.name) {
+    this.#checkInTime(handler);
     const before = registered.get(name);
     if (before !== undefined)
       throw handler.wrong(`is registered twice; the other is at ${before.where}`);
     registered.set(name, handler);
     return this;
+  }
+
+  /** Throws RegistrationError if the host has read what the plugin declares. */
+  #checkInTime(handler) {
+    if (this.#service?.life.hasBegun) throw handler.wrong(LATE);
   }
 
   #subscriptions() {

@@ -1,6 +1,6 @@
 // What each message of the host calls, and what is answered.
 
-import { checkAnswer } from "./answers.js";
+import { checkedAnswer } from "./answers.js";
 import { Context } from "./context.js";
 import { AnswerError, describe, RpcError, ToolError } from "./errors.js";
 import { inParts } from "./image.js";
@@ -95,8 +95,7 @@ export class Service {
     return await this.run(handler, call, async () => {
       const answer = await handler.run(call.params, new Context(this, call));
       if (answer == null) return null;
-      checkAnswer(name, handler.entry, answer, handler.replaces);
-      return held(answer);
+      return held(checkedAnswer(name, handler.entry, answer, handler.replaces));
     });
   }
 

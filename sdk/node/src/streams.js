@@ -33,7 +33,9 @@ export function takeOver() {
     onto(0, "/dev/null", "r");
     onto(1, "/dev/fd/2", "a");
   } catch {
-    process.stdout.write = process.stderr.write.bind(process.stderr);
+    process.stdout.write = process.stderr.write.bind(process.stderr); // `console` may hold it
+    // what takes its descriptor writes there, and what ends it does not end the host's stream
+    Object.defineProperty(process, "stdout", { configurable: true, get: () => process.stderr });
     keepFromChildren();
   }
   const reader = fs.fstatSync(incoming).isFile()

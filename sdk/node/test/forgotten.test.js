@@ -11,7 +11,8 @@ test("a forgotten await is logged, and the plugin lives", () =>
   withChild(
     `async function upload() { throw new Error("no network"); }
      plugin.on("turn_start", () => { upload(); });
-     plugin.tool("odd", () => { Promise.reject("only a text"); });`,
+     plugin.tool("odd", () => { Promise.reject("only a text"); });
+     plugin.tool("bare", () => { Promise.reject(Object.create(null)); });`,
     {},
     async (child) => {
       await child.initialize();
@@ -28,6 +29,11 @@ test("a forgotten await is logged, and the plugin lives", () =>
       assert.equal(
         (await child.said("host/log")).params.message,
         'a rejected promise that is not awaited: threw "only a text"',
+      );
+      await child.ask("tool/call", tool("bare"));
+      assert.equal(
+        (await child.said("host/log")).params.message,
+        "a rejected promise that is not awaited: threw a value of type object",
       );
       assert.deepEqual(await child.ask("ping"), {});
     },

@@ -144,6 +144,7 @@ test("a subscriber to a hook is told of it too, once", () =>
 const LINES = [
   "a print",
   "a write",
+  "by its number",
   "a child",
   "by execFileSync",
   "by spawnSync",
@@ -163,6 +164,7 @@ for (const [streams, pipes] of [
        plugin.hook("pre_tool_call", async () => {
          console.log("a print");
          process.stdout.write("a write\\n");
+         fs.writeSync(process.stdout.fd, "by its number\\n"); // as some loggers do
          execSync("cat; echo a child", { stdio: "inherit" });
          execFileSync("echo", ["by execFileSync"], { stdio: ["inherit", process.stdout, "pipe"] });
          spawnSync("echo", ["by spawnSync"], { stdio: [0, 1, 2] });

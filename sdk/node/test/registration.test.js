@@ -3,13 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { checkAnswer } from "../src/answers.js";
+import { checkedAnswer } from "../src/answers.js";
 import { Context } from "../src/context.js";
 import { FrameSplitter, FramingError } from "../src/framing.js";
 import { allow, AnswerError, context, deny, Plugin, RegistrationError } from "../src/index.js";
 import { matcher } from "../src/matching.js";
 import { Peer } from "../src/peer.js";
 import { CATALOGUE } from "../src/protocol.js";
+import { harness } from "../src/testing.js";
 
 const nothing = () => {};
 
@@ -129,13 +130,13 @@ test("answers are joined", () => {
 });
 
 test("every hook takes what the catalogue allows", () => {
-  checkAnswer(
+  checkedAnswer(
     "pre_tool_call",
     CATALOGUE.pre_tool_call,
     { decision: "deny", reason: "no", _meta: 1 },
     false,
   );
-  checkAnswer(
+  checkedAnswer(
     "pre_tool_call",
     CATALOGUE.pre_tool_call,
     { replace: { arguments: {} }, substitute: { result: "x" } },
@@ -143,7 +144,7 @@ test("every hook takes what the catalogue allows", () => {
   );
   const refused = (answer) =>
     assert.throws(
-      () => checkAnswer("pre_tool_call", CATALOGUE.pre_tool_call, answer, true),
+      () => checkedAnswer("pre_tool_call", CATALOGUE.pre_tool_call, answer, true),
       AnswerError,
     );
   for (const answer of [
@@ -156,9 +157,51 @@ test("every hook takes what the catalogue allows", () => {
     { reason: 1 },
     { continue_with: "x" },
     { replace: { text: "" } },
+    new Error("no"),
+    new Map([["decision", "deny"]]),
+    new Date(),
+    new Boolean(false),
   ]) {
     refused(answer);
   }
+});
+
+test("an answer is written with what it has from its class", () => {
+  class Deny {
+    get decision() {
+      return "deny";
+    }
+    get reason() {
+      return "no";
+    }
+  }
+  const written = (answer) =>
+    JSON.stringify(checkedAnswer("pre_tool_call", CATALOGUE.pre_tool_call, answer, false));
+  const denied = '{"decision":"deny","reason":"no"}';
+  assert.equal(written(new Deny()), denied);
+  assert.equal(written(Object.create(deny("no"))), denied);
+  assert.equal(written(deny("no")), denied);
+  assert.equal(written({}), "{}");
+});
+
+test("what would have no effect is refused when the plugin runs", async () => {
+  const late = /is registered too late, when the plugin runs: do it before plugin\.run\(\)/;
+  const plugin = new Plugin("guard");
+  plugin.onStart(() => {
+    plugin.hook("pre_tool_call", () => deny("no"));
+    assert.throws(() => plugin.tool("t", nothing), /, or by addTool\(\) when it runs$/);
+  });
+  const played = await harness(plugin);
+  assert.equal((await played.fire("pre_tool_call")).decision, "deny");
+  for (const register of [
+    () => plugin.hook("stop", nothing),
+    () => plugin.on("turn_end", nothing),
+    () => plugin.tool("t", nothing),
+    () => plugin.command("c", nothing),
+    () => plugin.onShutdown(nothing),
+  ])
+    assert.throws(register, (error) => error instanceof RegistrationError && late.test(error.message));
+  await played.close();
 });
 
 test("patterns", () => {

@@ -91,7 +91,6 @@ class Plugin(Registered, Generic[StateT]):
         self._disabled = disabled
         # states and tools of a session are dropped at its end, so the plugin must be told of it
         self._ends_sessions = sessions is not None or "tools" in uses
-        self._runs = False
 
     def manifest(self, *, disabled: str | None = None) -> Manifest:
         """What the plugin declares to the host.

@@ -156,6 +156,7 @@ class Service:
 
     def _takes_part(self, call: Call) -> Manifest:
         self._to_clean_up = self.plugin.life.get("on_shutdown")
+        self.plugin.declared()
         call.written = self.runtime.introduced
         tools = self.runtime.declare_tools()
         return msgspec.structs.replace(self.plugin.manifest(), tools=tools or None)

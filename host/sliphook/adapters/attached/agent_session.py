@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -15,13 +14,14 @@ from sliphook.adapters.dialects.told import Happening, SessionEnded
 from sliphook.adapters.relayed.messages import Asked
 from sliphook.adapters.relayed.peer import Peer
 from sliphook.adapters.relayed.served import SharedOffers
+from sliphook.agent_log import agent_log
 from sliphook.settings import AgentSettings
 
 from .gaps import gone, watch_transcript
 from .rendezvous import RESET_S, offer_next, withdraw_offer
 from .rooms import Room
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 EndReason = Literal["exit", "reset", "signal", "shutdown"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from typing import Final
@@ -14,11 +13,12 @@ from sliphook import ApprovalRequest, BegunTool, HostError, ToolOutcome, Turn
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.told import CallEnd, Happening, OfTool, ToolAsked, ToolDone
 from sliphook.adapters.fingerprint import fingerprint
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.outcome import joined_reasons
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolResult
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 MOST_OPEN: Final = 256
 """Calls that are open at once; the oldest is given up for a new one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections import deque
 from collections.abc import Generator
@@ -20,6 +19,7 @@ from sliphook.adapters.relayed.messages import EVENT, Asked, NotDone, WatchOffer
 from sliphook.adapters.relayed.peer import Peer, talking
 from sliphook.adapters.relayed.served import SharedOffers
 from sliphook.adapters.relayed.waiting_calls import WaitingCalls
+from sliphook.agent_log import agent_log
 from sliphook.files import paths
 from sliphook.files.private import make_private_folder
 from sliphook.installed import Installed
@@ -35,7 +35,7 @@ from .request import PLUGINS_S, HookRequest
 from .rooms import MOST_NOTICES
 from .service import Answered, Service
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 MOST_SESSIONS: Final = 256
 _PLUGINS_START_S: Final = 5.0

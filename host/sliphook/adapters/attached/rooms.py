@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from contextlib import suppress
 from typing import Any, Final
@@ -33,6 +32,7 @@ from sliphook.adapters.dialects.told import (
     TurnInterrupted,
 )
 from sliphook.adapters.relayed.served import Served, SharedOffers
+from sliphook.agent_log import agent_log
 from sliphook_sdk.protocol import Message, Usage
 
 from .calls import Calls
@@ -41,7 +41,7 @@ from .gaps import transcript_place
 from .held import Beginning, Held, hold
 from .prompts import Prompts
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 MOST_NOTICES: Final = 20
 """Alerts of plugins that wait for the next answer."""

@@ -6,7 +6,6 @@ event loop.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import socket
@@ -20,12 +19,13 @@ import trio
 
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.adapters.relayed.messages import EVENT
+from sliphook.agent_log import agent_log
 from sliphook.quoting import quote
 
 from .payload import HookPayload, NoJson, read_payload
 from .request import MAX_HEAD_BYTES, VERSION, HookRequest, read_head, reply_bytes
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 MOST_AT_ONCE: Final = 256
 """Requests under way. For one more, the peer that has been silent for the longest is left; if none

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,6 +9,7 @@ import trio
 
 from sliphook.agent.ui.filling import Question
 from sliphook.agent.ui.questions import Asked
+from sliphook.agent_log import agent_log
 from sliphook.errors import HostError
 
 from .commands import Slash, parse_slash, run_slash
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sliphook.session.session import EndReason, Session
     from sliphook.session.submission import Submission
 
-_log = logging.getLogger("sliphook.agent.channel")
+_log = agent_log("sliphook.agent.channel")
 
 MAX_WAITING: Final = 16
 """Messages that may wait for their turn, and commands at once; more are refused."""

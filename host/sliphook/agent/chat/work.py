@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from typing import TYPE_CHECKING
 
 import trio
 
+from sliphook.agent_log import agent_log
 from sliphook.quoting import quote
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
@@ -16,7 +16,7 @@ from .replies import ChatReply, PendingMessage, ReplyDisplay
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
 
-_log = logging.getLogger("sliphook.agent.channel")
+_log = agent_log("sliphook.agent.channel")
 
 
 class Work:

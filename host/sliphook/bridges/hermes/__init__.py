@@ -6,9 +6,9 @@ Hermes loads this module by its entry point `sliphook`, or from the folder
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
+from sliphook.agent_log import agent_log
 from sliphook.errors import SliphookError
 from sliphook.installed import read_installed
 from sliphook.quoting import quote
@@ -18,7 +18,7 @@ from .guarding import may_guard
 
 __all__ = ["register"]
 
-_log = logging.getLogger("sliphook.hermes")
+_log = agent_log("sliphook.hermes")
 _bridges: list[Bridge] = []
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import logging
 import sys
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
 from sliphook import Interruption, PluginSpec
+from sliphook.agent_log import agent_log
 from sliphook.blocking import PluginHost
 from sliphook.quoting import quote
 
@@ -35,7 +35,7 @@ from .tool_calls import ToolCalls
 
 _OPEN_WAIT_S: Final = 5.0
 """How long the first run waits for the plugins: one that still starts hears no `turn_start`."""
-_log = logging.getLogger("sliphook.hermes")
+_log = agent_log("sliphook.hermes")
 
 
 class Bridge:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sliphook import PluginSpec
+from sliphook.agent_log import agent_log
 from sliphook.blocking import Interrupted, PluginHost
 from sliphook_sdk.protocol import CATALOGUE
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class Guards:

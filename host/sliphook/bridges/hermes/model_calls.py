@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final, cast
 
 from sliphook import LlmGate
+from sliphook.agent_log import agent_log
 from sliphook.blocking import Interrupted, PluginHost
 from sliphook_sdk.protocol import Message
 
@@ -17,7 +17,7 @@ from .guarding import Guards, tools_run_elsewhere, why_failed
 from .run import CURRENT, FailedCall, Run
 
 _STOPPED: Final = Message(role="assistant", content="The turn was interrupted.")
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class ModelCalls:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from sliphook import HostError, PluginSpec, ToolOffer
+from sliphook.agent_log import agent_log
 from sliphook.blocking import Interrupted, PluginHost
 from sliphook.quoting import quote
 
@@ -16,7 +16,7 @@ from .sessions import Sessions
 from .tool_calls import ToolCalls
 
 TOOLSET: Final = "sliphook"
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 def offer_tools(ctx: Any, offers: Iterable[ToolOffer], calls: ToolCalls) -> set[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Final, cast
 
 from sliphook import Interruption, TurnOpen
+from sliphook.agent_log import agent_log
 from sliphook.blocking import Interrupted
 
 from .apis.api import text_of
@@ -18,7 +18,7 @@ from .subagents import Subagents
 
 _GUARDED: Final = ("user_prompt_submit", "pre_llm_call", "pre_tool_call")
 """The hooks of a run that may deny."""
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class Runs:

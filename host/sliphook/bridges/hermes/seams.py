@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
+from sliphook.agent_log import agent_log
 from sliphook.errors import SliphookError
 
 HERMES: Final = "0.19.0"
@@ -37,7 +37,7 @@ HOOKS: Final = (
 )
 MIDDLEWARE: Final = ("llm_execution", "tool_execution")
 _MARK: Final = "_sliphook_wrapped"
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class DoesNotFit(SliphookError):

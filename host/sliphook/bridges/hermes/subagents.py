@@ -6,15 +6,15 @@ Hermes, which tells each agent that it means to stop.
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 
+from sliphook.agent_log import agent_log
 from sliphook.blocking import Interrupted
 
 from .run import CURRENT, Run
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class Subagents:

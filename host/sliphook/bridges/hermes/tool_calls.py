@@ -6,7 +6,6 @@ without the first is asked there, so none runs unasked.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any, Final, cast
 
 from sliphook import SliphookError, ToolOutcome
 from sliphook.adapters.dialects.toolnames import HERMES
+from sliphook.agent_log import agent_log
 from sliphook.blocking import BegunTool, Interrupted, PluginHost, Session
 from sliphook_sdk.protocol import ToolKind
 
@@ -25,7 +25,7 @@ from .tool_results import error_text, failed, result_of
 Key = tuple[str, str]
 Next = Callable[[dict[str, Any]], Any]
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class _Running:

@@ -6,12 +6,12 @@ are there as `msgspec.Raw`: their bytes are not looked at or copied, and all plu
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from sliphook.agent_log import agent_log
 from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.broadcast import Broadcast
 from sliphook.transport.outbox import Item
@@ -21,7 +21,7 @@ from sliphook_sdk.framing import frame_head
 from sliphook_sdk.protocol import Entry, Payload
 from sliphook_sdk.protocol.limits import MAX_HOST_PARAMS_BYTES
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 _STAND_IN: Final = msgspec.Raw(b"0")
 _FREE: Final = ("meta", "arguments")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from sliphook_sdk.protocol import CATALOGUE, Kind, Subscription
-from sliphook_sdk.registration.handlers import HookHandler
+from sliphook_sdk.registration.handlers import Handler, HookHandler
 from sliphook_sdk.registration.subscriptions import check_reachable
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class Told:
 
     def __init__(self) -> None:
         self.hooks: list[HookHandler] = []
+        self._runs = False
+        self._is_declared = False
 
     # generated: on
     @overload
@@ -259,9 +261,38 @@ class Told:
         )
         return self._subscriber(subscription, "event")
 
+    def declared(self) -> None:
+        """The host is told what the plugin declares."""
+        self._is_declared = True
+
+    def _check_in_time(self, handler: Handler, *, in_on_start: bool, instead: str = "") -> None:
+        """Check that a function is registered before it would have no effect.
+
+        Args:
+            handler: the function.
+            in_on_start: it may be registered in `on_start`, too.
+            instead: what to do if it comes later.
+
+        Raises:
+            RegistrationError: it is too late.
+        """
+        if self._is_declared if in_on_start else self._runs:
+            raise handler.wrong(
+                f"is registered too late, when the plugin runs: do it before plugin.run(){instead}"
+            )
+
     def _subscriber(self, subscription: Subscription, kind: Kind) -> Callable[[Any], Any]:
+        name: object = subscription.event
+        if callable(name):  # else it would be taken for the name, and never be asked
+            word = "hook" if kind == "hook" else "on"
+            raise Handler(name).wrong(
+                f"is given to @plugin.{word} in place of a name, "
+                f'as in @plugin.{word}("pre_tool_call")'
+            )
+
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             handler = HookHandler(function, subscription, kind)
+            self._check_in_time(handler, in_on_start=False)
             check_reachable(handler, self.hooks)
             self.hooks.append(handler)
             return function

@@ -76,7 +76,14 @@ class Registered(Asked):
         return register if function is None else register(function)
 
     def declare_tool(self, tool: Tool) -> None:
-        """Add a tool to the manifest. Raises RegistrationError if there is one of that name."""
+        """Add a tool to the manifest.
+
+        Raises:
+            RegistrationError: there is one of that name, or the plugin runs.
+        """
+        self._check_in_time(
+            tool, in_on_start=False, instead=", or by plugin.add_tool() when it runs"
+        )
         _add(self.tools, tool, "tool")
 
     @overload
@@ -111,7 +118,9 @@ class Registered(Asked):
         _check_no_name(function, "command")
 
         def register(function: CommandFunction) -> CommandFunction:
-            _add(self.commands, CommandHandler(function, name, description), "command")
+            command = CommandHandler(function, name, description)
+            self._check_in_time(command, in_on_start=True)
+            _add(self.commands, command, "command")
             return function
 
         return register if function is None else register(function)
@@ -164,6 +173,7 @@ class Registered(Asked):
 
     def _at(self, moment: Moment, function: FunctionT) -> FunctionT:
         handler = LifeHandler(function, moment)
+        self._check_in_time(handler, in_on_start=moment == "on_shutdown")
         if moment in self.life:
             other = self.life[moment]
             raise handler.wrong(f"cannot be {moment}: {other.name}() at {other.where} is")

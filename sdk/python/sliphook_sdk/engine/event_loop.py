@@ -124,12 +124,21 @@ class AsyncEngine(Engine):
             self._ordered.append(call)
             if not self._ordered_run:
                 self._ordered_run = True
-                task = self._loop.create_task(self._run_ordered())
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._begin_ordered()
         if self.grace_s is not None:
             self._loop.remove_reader(self._incoming)
             self._end_within(self.grace_s)
+
+    def _begin_ordered(self) -> None:
+        task = self._loop.create_task(self._run_ordered())
+        self._tasks.add(task)
+        task.add_done_callback(self._end_ordered)
+
+    def _end_ordered(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._ordered_run = bool(self._ordered)
+        if self._ordered:  # the author's code has cancelled all tasks that there are
+            self._begin_ordered()
 
     async def _run_ordered(self) -> None:
         """Run the events that wait, one after the other."""
@@ -141,13 +150,13 @@ class AsyncEngine(Engine):
                     await event
                 except Exception as exc:  # later calls, such as `shutdown`, must still run
                     self.peer.log_error(f"the SDK failed in an event: {describe(exc)}")
-        self._ordered_run = False
 
     async def _run_event(
         self, handlers: EntryHandlers, payload: Payload, invocations: list[Invocation]
     ) -> None:
         for invocation in invocations:
-            with suppress(RpcError):  # it is in the log, and an event has no reply
+            # it is in the log, and an event has no reply; the author's code has cancelled this task
+            with suppress(RpcError, asyncio.CancelledError):
                 if invocation.handler.is_async:
                     await self.service.run_async(invocation)
                 else:

@@ -9,6 +9,7 @@ Calls that come in one read wait in a `Backlog`, for the thread that read them o
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import deque
 from contextlib import suppress
 from time import monotonic
@@ -200,13 +201,21 @@ class ThreadEngine(Engine):
         with self._lock:
             self._idle += 1
         try:
-            threading.Thread(target=self.serve, daemon=True).start()
+            threading.Thread(target=self._serve_beside, daemon=True).start()
         except RuntimeError as exc:  # the system gives no more threads
             with self._lock:
                 self._idle -= 1
             self.peer.log_error(f"no thread is left to read with: {exc}")
             return False
         return True
+
+    def _serve_beside(self) -> None:
+        """Serve in a thread of its own; what ends that would leave the plugin deaf."""
+        try:
+            self.serve()
+        except BaseException:  # no memory, or what the author's code raises in other threads
+            traceback.print_exc()
+            end_process(1)
 
     def _end_within(self, seconds: float, work: Call | None) -> None:
         """End the process when all handlers, `work` too, are done, or when the time is up."""

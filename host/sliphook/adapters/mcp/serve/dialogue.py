@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import trio
 
 from sliphook import HostError
@@ -16,11 +14,12 @@ from sliphook.adapters.relayed.messages import (
     answer_line,
 )
 from sliphook.adapters.relayed.waiting_calls import Person, Report
+from sliphook.agent_log import agent_log
 from sliphook.quoting import quote
 
 from .finding import DaemonReply
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 
 class Dialogue:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -22,12 +21,13 @@ from sliphook.adapters.relayed.messages import (
     WatchOffers,
 )
 from sliphook.adapters.relayed.waiting_calls import Person, Report
+from sliphook.agent_log import agent_log
 
 from .backend import AskedFor, untold
 from .dialogue import Dialogue
 from .finding import DaemonReply, asking, find_daemon, socket_of, start_daemon
 
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 
 LOOK_S: Final = 1.0
 """From look to look for a daemon that is not there."""

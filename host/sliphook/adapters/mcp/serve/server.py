@@ -36,6 +36,7 @@ from sliphook import CommandOffer, ToolOffer
 from sliphook.adapters.relayed.messages import Offers
 from sliphook.adapters.relayed.pages import are_same
 from sliphook.adapters.relayed.waiting_calls import Person, Report
+from sliphook.agent_log import agent_log
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 
@@ -48,7 +49,7 @@ from .listing import Listing
 from .outgoing import Outgoing
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
+_log = agent_log(__name__)
 logging.getLogger("mcp").setLevel(logging.ERROR)  # its warnings are of the client's messages
 
 NAME: Final = "sliphook"
