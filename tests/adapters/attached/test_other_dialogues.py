@@ -151,6 +151,10 @@ class Player:
         fields = {**self.words.shell, self.words.arguments: {"command": command}, **more}
         return self.says(self.words.post, **self._id(id), **fields, **self.words.result(text)).json
 
+    def withholds(self, reply: dict[str, Any]) -> bool:
+        """Whether the model reads why in place of a result; Cursor takes no other."""
+        return "sliphook: withheld" in str(reply) or (self.agent.name == "cursor" and not reply)
+
     def _id(self, id: str) -> dict[str, str]:
         return {"tool_use_id": id} if self.agent.name in ("codex", "cursor") else {}
 
@@ -205,11 +209,11 @@ def test_a_whole_session(player: Player, guard: Program) -> None:
 
 def test_what_happens_out_of_order(player: Player, guard: Program) -> None:
     """A result without its call, a prompt without an end, a call without a result."""
-    assert player.done("ls", "a", "t-0") == {}
+    assert player.withholds(player.done("ls", "a", "t-0"))
     player.says(player.words.prompt, prompt="one")
     assert player.call("sleep 9", "t-1") == {}
     player.says(player.words.prompt, prompt="two")
-    assert player.done("sleep 9", "late", "t-1") == {}
+    assert player.withholds(player.done("sleep 9", "late", "t-1"))
     assert player.call("ls", "t-2") == {}
     assert player.done("ls", "a", "t-2") == {}
     player.says(player.words.end)
@@ -227,7 +231,7 @@ def test_a_daemon_that_is_killed_between_two_hooks(player: Player, guard: Progra
     [pid] = daemons(Path(os.environ["XDG_RUNTIME_DIR"]))
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: pid not in daemons(Path(os.environ["XDG_RUNTIME_DIR"])))
-    assert player.done("ls", "a", "t-1") == {}
+    assert player.withholds(player.done("ls", "a", "t-1"))
     assert player.call("rm -rf /", "t-2") == player.words.deny
     assert guard.params("hook/session_start")[-1]["source"] == "resume"
 

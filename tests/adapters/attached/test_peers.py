@@ -10,8 +10,9 @@ import pytest
 import trio
 
 from sliphook.adapters.attached.service import is_same_user
-from sliphook.adapters.relayed.peer import Peer
+from sliphook.adapters.relayed.peer import Peer, talking
 from sliphook.testing import FakePlugin
+from tests.heartbeat import heartbeat
 from tests.programs import WAIT_S
 
 from .in_process import ask, daemon
@@ -74,3 +75,28 @@ async def test_a_fault_in_the_talk_with_one_server_ends_no_daemon(
             assert (await ask(path, "claude-code", "PreToolUse", body)).startswith(b"sliphook 1 0")
     faults = [one.message for one in caplog.records if one.levelname == "ERROR"]
     assert faults == ["what an MCP server asked could not be served"]
+
+
+async def test_servers_that_send_lines_of_nothing_leave_the_loop_to_others() -> None:
+    async def idles(peer: trio.socket.SocketType) -> None:
+        with peer:
+            async with talking(peer):
+                await trio.sleep_forever()
+
+    beyond = ["not measured"]
+    for _ in range(3):  # what the code takes comes again; what a busy machine adds does not
+        async with heartbeat() as beat, trio.open_nursery() as nursery:
+            ends = [socket.socketpair() for _ in range(32)]
+            with beat.measure() as held:
+                for ours, theirs in ends:
+                    theirs.setblocking(False)
+                    theirs.send(b"\n" * 65_536)
+                    nursery.start_soon(idles, trio.socket.from_stdlib_socket(ours))
+                for _ in range(100):
+                    await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        for _, theirs in ends:
+            theirs.close()
+        if not (beyond := held.beyond()):
+            break
+    assert beyond == []

@@ -1,4 +1,4 @@
-"""A result that is too large for plugins does not pass those that could have changed it."""
+"""A result of which plugins are not told does not pass those that could have changed it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import trio
 
+from sliphook.adapters.attached import calls
+from sliphook.adapters.attached import daemon as daemon_module
 from sliphook.testing import FakePlugin
 from tests.programs import WAIT_S
 
@@ -130,3 +132,76 @@ async def test_half_a_character_in_a_call_is_told_to_guards() -> None:
             reply = await ask(socket, "claude-code", "PreToolUse", body)
     assert seen == [{"command": "a \ufffd"}]
     assert b'"permissionDecisionReason":"guard: no"' in reply
+
+
+SECRET = {"stdout": "the secret", "stderr": ""}
+BASH = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
+OTHER = BASH | {"tool_use_id": "u"}
+DONE = BASH | {"tool_response": SECRET}
+CHILD = {"agent_id": "a", "agent_type": "worker"}
+PROMPT = ("UserPromptSubmit", {"prompt": "a"})
+UNHEARD: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "the daemon of its first hook was killed": [("PostToolUse", DONE)],
+    "its turn had ended": [PROMPT, ("PreToolUse", BASH), ("Stop", {}), ("PostToolUse", DONE)],
+    "the next turn had begun": [PROMPT, ("PreToolUse", BASH), PROMPT, ("PostToolUse", DONE)],
+    "its child agent works beyond the turn": [
+        PROMPT,
+        ("SubagentStart", CHILD),
+        ("PreToolUse", BASH | CHILD),
+        ("Stop", {}),
+        ("PostToolUse", DONE | CHILD),
+    ],
+    "too many others were open": [
+        ("PreToolUse", BASH),
+        ("PreToolUse", OTHER),
+        ("PostToolUse", DONE),
+    ],
+}
+
+
+async def last_answer(
+    agent: str, hooks: list[tuple[str, dict[str, Any]]], **subscription: Any
+) -> dict[str, Any]:
+    """The answer to the last of these hooks."""
+    first = {"event": "post_tool_call", **subscription}
+    plugin = FakePlugin("redactor", subscriptions=[first, {"event": "pre_tool_call"}])
+    reply = b""
+    with trio.fail_after(WAIT_S):
+        async with daemon(agent, plugin) as socket:
+            for event, fields in hooks:
+                body = json.dumps({"session_id": "s", **fields}).encode()
+                reply = await ask(socket, agent, event, body)
+    body = reply.partition(b"\n")[2]
+    return dict(json.loads(body)) if body else {}
+
+
+@pytest.mark.parametrize("case", UNHEARD)
+async def test_a_result_of_a_call_that_is_over_for_plugins(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if case == "too many others were open":
+        monkeypatch.setattr(calls, "MOST_OPEN", 1)
+    reply = await last_answer("claude-code", UNHEARD[case], replaces=True)
+    new = reply["hookSpecificOutput"]["updatedToolOutput"]
+    assert new["stdout"].startswith("sliphook: withheld, since plugins that may change results")
+    assert await last_answer("claude-code", UNHEARD[case]) == {}
+
+
+async def test_what_a_command_gave_before_the_person_stopped_it() -> None:
+    """Gemini CLI gives it to the model, and tells it like any result."""
+    shell = {"tool_name": "run_shell_command", "tool_input": {"command": "env"}}
+    stopped = {"llmContent": "Command was cancelled by user before it could complete. the secret"}
+    hooks = [("BeforeTool", shell), ("AfterTool", shell | {"tool_response": stopped})]
+    reply = await last_answer("gemini", hooks, replaces=True)
+    assert reply["reason"].startswith("sliphook: withheld, since plugins that may change results")
+
+
+async def test_a_hook_is_answered_if_there_is_no_room_for_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(pid: int) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(daemon_module, "agent_of", fails)
+    reply = await last_answer("claude-code", [("PreToolUse", BASH)])
+    assert reply["hookSpecificOutput"]["permissionDecision"] == "deny"

@@ -272,3 +272,31 @@ def test_records_that_cannot_be_read(home: Path) -> None:
         (remembered_folder() / name).write_text(text)
     (remembered_folder() / "z.json").mkdir()
     assert [(one.agent, one.file) for one in remembered()] == [("gemini", str(home / "a.json"))]
+
+
+ODD = {
+    "half a character": "\ud800",
+    "no character of a path": "\0",
+    "half a character behind": " \ud800",
+}
+
+
+@pytest.mark.parametrize("more", ODD)
+def test_a_command_that_no_file_can_be(agent: str, home: Path, more: str) -> None:
+    """Of a project's configuration: whoever writes into that ends neither `list` nor `doctor`."""
+    file = file_of(home, agent)
+    [program] = {line.words[0] for line in configs.lines(json.loads(file.read_text()))}
+    odd = json.dumps(program + ODD[more])[1:-1]
+    file.write_text(file.read_text().replace(program, odd))
+    assert [one for one in faults() if one[0] == "problem"] != []
+
+
+def test_a_time_that_is_null(home: Path, install: Callable[..., None]) -> None:
+    install()
+    assert main(["attach", "codex", "--yes"]) == 0
+    accept(home)
+    file = file_of(home, "codex")
+    text = file.read_text()
+    assert '"timeout": 3' in text
+    file.write_text(text.replace('"timeout": 3', '"timeout": null'))
+    assert faults() == []

@@ -120,3 +120,29 @@ def test_codex_gives_it_no_variable_that_was_granted_since(
     [(level, what, do)] = faults()
     assert (level, do) == ("problem", "sliphook attach codex --mcp")
     assert "lacks a variable that you have granted" in what
+
+
+@pytest.mark.parametrize("odd", ["5", "[{ a = 1 }]", '"XDG_DATA_HOME"'])
+def test_variables_that_are_no_list_of_names(
+    odd: str, home: Path, install: Callable[..., None]
+) -> None:
+    install()
+    assert main(["attach", "codex", "--mcp", "--yes"]) == 0
+    file = server_file(DIALECTS["codex"])
+    written = file.read_text()
+    accept(home)
+    lines = [line for line in written.splitlines() if not line.startswith("env_vars")]
+    file.write_text("\n".join([*lines, f"env_vars = {odd}", file.read_text()]))
+    [(level, what, _)] = faults()
+    assert (level, "lacks a variable" in what) == ("problem", True)
+
+
+@pytest.mark.parametrize("odd", ["\\u0000", "\\ud800"])
+def test_a_program_that_no_file_can_be(odd: str, home: Path, install: Callable[..., None]) -> None:
+    install()
+    assert main(["attach", "claude-code", "--mcp", "--yes"]) == 0
+    file = server_file(DIALECTS["claude-code"])
+    file.write_text(file.read_text().replace(sys.executable, odd))
+    [(level, what, _)] = faults()
+    assert level == "problem"
+    assert what.startswith("the program of our MCP server in Claude Code is gone, ")

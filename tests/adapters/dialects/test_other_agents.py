@@ -294,6 +294,23 @@ WRITTEN: list[tuple[str, str, HookAnswer, dict[str, Any] | None]] = [
     ("codex", "PreToolUse", HookAnswer(end="stop"), None),
     ("codex", "PostToolUse", REDACTED, {"decision": "block", "reason": "[redacted]"}),
     ("codex", "PostToolUse", HookAnswer(result=""), {"decision": "block", "reason": "(nothing)"}),
+    # to Codex a reason of blanks is none: the model would read the tool's own result
+    (
+        "codex",
+        "PostToolUse",
+        HookAnswer(result=" \n"),
+        {"decision": "block", "reason": "(nothing)"},
+    ),
+    (
+        "codex",
+        "PreToolUse",
+        HookAnswer(denied=" "),
+        hook(
+            "PreToolUse",
+            permissionDecision="deny",
+            permissionDecisionReason="denied by a plugin",
+        ),
+    ),
     ("codex", "PostToolUse", TEXT, hook("PostToolUse", additionalContext="[guard] one")),
     ("codex", "Stop", GO_ON, ON),
     ("codex", "Interrupt", HookAnswer(message="hello"), {"systemMessage": "hello"}),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.known import DIALECTS
-from sliphook.adapters.dialects.told import Misread
+from sliphook.adapters.dialects.told import Misread, ToolAsked
 from sliphook_sdk.protocol import CATALOGUE
 
 from .recorded import SAMPLES
@@ -86,6 +86,39 @@ def test_the_shell_of_every_agent_is_a_shell_and_what_is_not_known_has_no_kind()
         assert dialect.tools.kind("of_tomorrow") is None
     assert DIALECTS["claude-code"].tools.kind("mcp__files__read") == "mcp"
     assert DIALECTS["claude-code"].tools.kind("TodoWrite") == "other"
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "said", "origin"),
+    [
+        (
+            "gemini",
+            "BeforeTool",
+            {"tool_name": "mcp_my_files_read", "mcp_context": {"server_name": "my_files"}},
+            "mcp:my_files",
+        ),
+        ("gemini", "BeforeTool", {"tool_name": "mcp_files_read"}, "mcp:files"),
+        (
+            "claude-code",
+            "PreToolUse",
+            {"tool_name": "ReadMcpResourceTool", "tool_input": {"server": "files", "uri": "x"}},
+            "mcp:files",
+        ),
+        (
+            "claude-code",
+            "PreToolUse",
+            {"tool_name": "ListMcpResourcesTool", "tool_input": {"server": ["files"]}},
+            "mcp:ListMcpResourcesTool",
+        ),
+        ("codex", "PreToolUse", {"tool_name": "mcp__my_files__read"}, "mcp:my_files"),
+    ],
+)
+def test_of_which_server_a_tool_is(
+    agent: str, event: str, said: dict[str, Any], origin: str
+) -> None:
+    told = DIALECTS[agent].read(event, {"session_id": "s", **said})
+    assert isinstance(told, ToolAsked)
+    assert told.origin == origin
 
 
 anything = st.recursive(

@@ -208,6 +208,34 @@ def test_a_bomb_of_aliases_is_refused(tmp_path: Path) -> None:
         read_source(str(path))
 
 
+MERGES = {
+    "each of the one before it twice": "a0: &a0 {k: v}\n"
+    + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 20)),
+    "one of the same a thousand times": "a: &a {"
+    + ", ".join(f"k{n}: v" for n in range(100))
+    + "}\nb: {<<: ["
+    + ", ".join(["*a"] * 1_000)
+    + "]}\n",
+    "itself": "a: &a {<<: *a}\n",
+}
+
+
+@pytest.mark.parametrize("merges", MERGES)
+def test_a_bomb_of_merged_keys_is_refused(merges: str, tmp_path: Path) -> None:
+    pytest.importorskip("ruamel.yaml")
+    path = written(tmp_path / "bomb.yaml", MERGES[merges])
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_source(str(path))
+
+
+def test_keys_are_merged(tmp_path: Path) -> None:
+    pytest.importorskip("ruamel.yaml")
+    hook = "{type: command, command: ./a.sh}"
+    text = f"x: &x {{stop: [{hook}]}}\nagents:\n  root:\n    hooks: {{<<: *x}}\n"
+    source = read_source(str(written(tmp_path / "agent.yaml", text)))
+    assert [one.command for one in source.handlers] == ["./a.sh"]
+
+
 def test_the_files_of_a_folder_have_their_limits_together(tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "hooks"
     one = {"hooks": {"Stop": [command("x")]}, "more": "a" * 600_000}

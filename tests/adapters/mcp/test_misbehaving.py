@@ -37,9 +37,12 @@ def keeper(lines: list[str]) -> Callable[[str, str], None]:
     return keep
 
 
-@pytest.mark.parametrize("way", ["plain", "strict", "rubbish", "floods"])
+@pytest.mark.parametrize("way", ["plain", "strict", "rubbish", "floods", "pings"])
 async def test_what_is_no_fault_or_a_small_one_works(way: str, tmp_path: Path) -> None:
-    """Plain refuses `server/discover`; strict ends at it; rubbish prints; floods has progress."""
+    """Plain refuses `server/discover`; strict ends at it; rubbish prints; floods has progress.
+
+    Pings are a thousand, whose answers are read behind the last of them.
+    """
     with trio.fail_after(WAIT_S):
         outcome = await called(way, tmp_path)
     assert outcome.result.content == "done"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import methods
 
-from sliphook.adapters.mcp.transports.tool_lists import ToolLists, readable
+from sliphook.adapters.mcp.transports.tool_lists import MOST_LIST_BYTES, ToolLists, readable
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -89,3 +89,22 @@ def test_what_is_no_tool_is_told_in_a_short_line(tool: object, why: str) -> None
 def test_what_is_no_list_of_tools_stays_as_it_is() -> None:
     result: dict[str, Any] = {"content": [], "tools": {"a": 1}}
     assert ToolLists().read(result) is result
+
+
+def test_a_list_has_an_end() -> None:
+    lists = ToolLists()
+    page = {
+        "tools": [{"name": f"t{at}", "outputSchema": {"x": "a" * 1_000_000}} for at in range(3)]
+    }
+    read = [len(lists.read(page)["tools"]) for _ in range(4)]
+    assert (read, lists.is_full) == ([3, 3, 2, 0], True)
+    line = next(iter(lists.left_out))
+    assert line == "'t2', and those behind it: the list has more than 8 MiB"
+    small = {"tools": [{"name": f"t{at}"} for at in range(20_000)]}
+    lists.begin()
+    assert len(lists.read(small)["tools"]) < MOST_LIST_BYTES // 1_024
+    assert len(lists.left_out) == 1
+
+
+def test_what_is_too_long_to_be_used_of_a_description_is_not_kept() -> None:
+    assert readable({"name": "a", "description": "x" * 1_000_000})["description"] == "x" * 4_000

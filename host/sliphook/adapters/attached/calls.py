@@ -157,17 +157,21 @@ class Calls:
             bytes_ -= call.size
         return list(self._open)
 
-    async def end(self, told: ToolDone) -> HookAnswer:
-        """The second hook of a call; nothing comes of it if there was no first."""
+    async def end(self, told: ToolDone) -> HookAnswer | None:
+        """The second hook of a call; None: plugins are not told of the result.
+
+        There was no first hook, as after a daemon that was killed, or the call is over for them,
+        as after an interrupt.
+        """
         call = self._find(told, self._open)
         if call is None:
             _log.info("%s of %s came without its beginning", told.event, quote(told.tool_name))
-            return HookAnswer()
+            return None
         self._open.remove(call)
         call.decide(allowed=True)
         await call.has_begun.wait()
         if call.begun is None or call.begun.outcome is not None:
-            return HookAnswer()
+            return None
         result = ToolResult(
             content=told.content, is_error=told.status == "error", data=_small(told.data)
         )
@@ -229,6 +233,7 @@ class Calls:
             else:
                 call.settle(HookAnswer(arguments=call.left_with(begun.arguments)))
         finally:
+            call.settle(HookAnswer(denied="sliphook: the session has ended"))  # it was cancelled
             call.has_begun.set()
 
     async def serve(

@@ -29,7 +29,7 @@ from sliphook.trace import FileTrace, TraceSink
 
 from .agent_session import AgentSession
 from .calls import ask_agent
-from .payload import HookPayload
+from .payload import HookPayload, unheard
 from .rendezvous import Claim, agent_of, announce, retract
 from .request import PLUGINS_S, HookRequest
 from .rooms import MOST_NOTICES
@@ -182,14 +182,14 @@ class Daemon:
         told = self._dialect.read(request.event, payload.value)
         if isinstance(told, Misread):
             return self._unasked(request, told.why)
-        session = await self._session_of(told, request)
-        if session is None and self._over.is_set():
-            return None  # the client starts another daemon
-        if session is None:
-            if isinstance(told, SessionEnded):
-                return Answered(HookReply())
-            return self._unasked(request, f"over {MOST_SESSIONS} sessions are open")
         try:
+            session = await self._session_of(told, request)
+            if session is None and self._over.is_set():
+                return None  # the client starts another daemon
+            if session is None:
+                if isinstance(told, SessionEnded):
+                    return Answered(HookReply())
+                return self._unasked(request, f"over {MOST_SESSIONS} sessions are open")
             if payload.excess is None:
                 answer = await session.take(told)
             else:
@@ -211,16 +211,10 @@ class Daemon:
             return await session.take(told)
         note = f"(not told to plugins: {excess})"
         answer = await session.take(msgspec.structs.replace(told, content=note, data=None))
-        if answer.result is not None or not self._plugins.hears(
-            "post_tool_call",
-            replaces=True,
-            tool_name=told.tool_name,
-            tool_kind=told.tool_kind,
-            origin=told.origin,
-        ):
+        if answer.result is not None:
             return answer
-        why = f"sliphook: withheld, since plugins that may change results cannot: {excess}"
-        return msgspec.structs.replace(answer, result=why)
+        result = unheard(self._plugins, told, f"cannot: {excess}").result
+        return msgspec.structs.replace(answer, result=result)
 
     def _unasked(self, request: HookRequest, why: str) -> Answered:
         """A guard denies; no result passes a plugin that may change results and was not told it."""

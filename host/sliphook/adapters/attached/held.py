@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import trio
 
-from sliphook import Interruption, PluginHost, Session
+from sliphook import HostError, Interruption, PluginHost, Session
 from sliphook.adapters.dialects.dialect import Dialect
 from sliphook.adapters.dialects.told import Happening, Prompted, SessionStarted
 
@@ -57,7 +57,11 @@ class Held(Generic[T]):
 
 
 async def hold(nursery: trio.Nursery, block: EntersAndLeaves[T]) -> Held[T]:
-    """Enter the block in a new task; what entering raises is raised here."""
+    """Enter the block in a new task; what entering raises is raised here.
+
+    Raises:
+        HostError: the nursery was cancelled meanwhile.
+    """
     outcome: list[Held[T] | Exception] = []
     entered = trio.Event()
 
@@ -73,14 +77,14 @@ async def hold(nursery: trio.Nursery, block: EntersAndLeaves[T]) -> Held[T]:
             if held is not None:
                 raise
             outcome.append(error)
-            entered.set()
         finally:
             if held is not None:
                 held.left.set()
+            entered.set()  # also if the nursery was cancelled before
 
     nursery.start_soon(task)
     await entered.wait()
-    found = outcome[0]
+    found = outcome[0] if outcome else HostError("the session is over")
     if isinstance(found, Exception):
         raise found
     return found

@@ -1,4 +1,7 @@
-"""What an agent says to its hook, as values: decoded in steps, what is too large in part."""
+"""What an agent says to its hook, as values: decoded in steps, what is too large in part.
+
+And what the model reads of a result that plugins are not told.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from sliphook import PluginHost
+from sliphook.adapters.dialects.answer import HookAnswer
 from sliphook.adapters.dialects.reading import loads_finite
 from sliphook.adapters.dialects.shape import IDENTIFYING, RESULT, RESULT_FLAGS, RESULT_TEXTS
+from sliphook.adapters.dialects.told import ToolDone
 from sliphook.adapters.weighing import STEP_BYTES, excess_of
 from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES
@@ -129,3 +135,23 @@ async def _emptied(envelope: Any) -> dict[str, Any]:
     texts = {name: "" for name in RESULT_TEXTS if getattr(result, name) is not msgspec.UNSET}
     flags = {name: _FLAGS.get(bytes(getattr(result, name) or b"")) for name in RESULT_FLAGS}
     return {RESULT: texts | {name: flag for name, flag in flags.items() if flag is not None}}
+
+
+def unheard(plugins: PluginHost, told: ToolDone, why: str) -> HookAnswer:
+    """The answer to such a result; if a plugin could have changed it, the model reads why.
+
+    Args:
+        plugins: the host.
+        told: the result.
+        why: ends the sentence `plugins that may change results ...`.
+    """
+    may_change = plugins.hears(
+        "post_tool_call",
+        replaces=True,
+        tool_name=told.tool_name,
+        tool_kind=told.tool_kind,
+        origin=told.origin,
+    )
+    if not may_change:
+        return HookAnswer()
+    return HookAnswer(result=f"sliphook: withheld, since plugins that may change results {why}")

@@ -39,6 +39,7 @@ from .calls import Calls
 from .children import Children
 from .gaps import transcript_place
 from .held import Beginning, Held, hold
+from .payload import unheard
 from .prompts import Prompts
 
 _log = agent_log(__name__)
@@ -60,6 +61,7 @@ class Room:
     def __init__(self, dialect: Dialect, offered: SharedOffers, nursery: trio.Nursery) -> None:
         self._dialect = dialect
         self._nursery = nursery
+        self._host = offered.host
         self._beginning = Beginning(dialect, offered.host, nursery)
         self._session: Held[Session] | None = None
         self._turn: Held[Turn] | None = None
@@ -122,9 +124,11 @@ class Room:
             case ToolDone(status="interrupted"):
                 if self._calls.has(told):  # else its end was found in another way
                     await self.interrupt("agent_told")
+                return self._or_end(self._unheard(told))
             case ToolDone():
                 self._prompts.answered(True)
-                return self._or_end(await self._calls.end(told))
+                answer = await self._calls.end(told)
+                return self._or_end(self._unheard(told) if answer is None else answer)
             case BatchDone():
                 self._prompts.answered(None)
                 await self._calls.end_batch(told.calls)
@@ -290,6 +294,11 @@ class Room:
         if goal is not None:
             self._children.is_asked_for(goal)
         return self._or_end(await self._calls.begin(told, turn))
+
+    def _unheard(self, told: ToolDone) -> HookAnswer:
+        if self.served.name_of(told) is not None:
+            return HookAnswer()  # they were told when our MCP server had the result
+        return unheard(self._host, told, "were not told of it: the call was over for them")
 
     # -- children
 

@@ -70,7 +70,8 @@ def skipped(config: Path, file: Path, lines: Sequence[HookLine]) -> dict[str, st
 
 def hash_of(event: str, matcher: str | None, handler: Mapping[str, Any]) -> str:
     """The hash of one definition, as Codex makes it; `event` in its small letters."""
-    timeout = handler.get("timeout", _DEFAULT_TIMEOUT_S)
+    given = handler.get("timeout", _DEFAULT_TIMEOUT_S)
+    timeout = given if isinstance(given, int | float) else _DEFAULT_TIMEOUT_S
     named: dict[str, Any] = {
         "event_name": event,
         "hooks": [
@@ -85,7 +86,7 @@ def hash_of(event: str, matcher: str | None, handler: Mapping[str, Any]) -> str:
     if matcher is not None and event not in _WITHOUT_MATCHER:
         named["matcher"] = matcher
     text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _names(file: Path) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -151,8 +151,7 @@ def _client(
 ) -> Iterator[Fault]:
     programs = {_program(line): line for line in found}
     for program, line in programs.items():
-        runs = os.access(line.words[0], os.X_OK) and os.path.exists(program)
-        if not runs:
+        if not (_runs(line.words[0]) and os.path.exists(program)):
             what = (
                 f"the program of our hooks is gone, {quote(program, 200)}: {dialect.title} goes on"
                 " without the plugins, or denies what they guard"
@@ -230,18 +229,31 @@ def _server(dialect: Dialect, file: Path, granted: list[str], again: str) -> Ite
         return
     command, variables = str(entry.get("command")), dialect.server.variables
     wanted = server_entry(dialect, granted)
-    if not os.access(command, os.X_OK):
+    if not _runs(command):
         what = f"the program of our MCP server in {dialect.title} is gone, {quote(command, 200)}"
         yield Fault("problem", what, again)
     elif any(entry.get(key) != wanted[key] for key in wanted if key != variables):
         what = f"our MCP server in {dialect.title} is not as attach writes it"
         yield Fault("note", what, again)
-    if variables is not None and set(wanted[variables]) - set(entry.get(variables) or ()):
+    if variables is not None and not _has_all(entry.get(variables), wanted[variables]):
         what = f"our MCP server in {dialect.title} lacks a variable that you have granted"
         yield Fault("problem", what, again)
     if importlib.util.find_spec("mcp") is None:
         what = f"our MCP server in {dialect.title} needs the extra mcp, which is not installed"
         yield Fault("problem", what, "pip install 'sliphook[mcp]'")
+
+
+def _runs(program: str) -> bool:
+    """Whether it is a program; no file has a name with a NUL or half a character."""
+    try:
+        return os.access(program, os.X_OK)
+    except ValueError:
+        return False
+
+
+def _has_all(given: object, wanted: list[str]) -> bool:
+    names = cast("list[object]", given) if isinstance(given, list) else []
+    return all(name in names for name in wanted)
 
 
 def _again(dialect: Dialect, file: Path, *, server: bool) -> str:

@@ -76,13 +76,20 @@ def specific(event: str, **said: Any) -> dict[str, Any] | None:
 
 
 def blocked(reason: str | None, decision: str = "block") -> dict[str, Any]:
-    """`decision` and `reason` of a block; nothing without a reason."""
-    return {} if reason is None else {"decision": decision, "reason": reason or "(nothing)"}
+    """`decision` and `reason` of a block; nothing without a reason.
+
+    To Codex a reason of blanks is none, and then it does not block.
+    """
+    if reason is None:
+        return {}
+    return {"decision": decision, "reason": reason if reason.strip() else "(nothing)"}
 
 
 def denied(answer: HookAnswer) -> str | None:
-    """Why it is denied; never empty."""
-    return None if answer.denied is None else answer.denied or "denied by a plugin"
+    """Why it is denied; never blank."""
+    if answer.denied is None:
+        return None
+    return answer.denied if answer.denied.strip() else "denied by a plugin"
 
 
 def denied_or_asked(answer: HookAnswer) -> tuple[str | None, Literal["deny", "ask"]]:

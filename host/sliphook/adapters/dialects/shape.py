@@ -34,6 +34,8 @@ IDENTIFYING: Final = (
         "toolArgs",
         "toolInput",
         "is_interrupt",
+        "mcp_server",
+        "mcp_context",
     ),
     *("source", "reason", "status", "stop_hook_active"),
 )
@@ -78,12 +80,14 @@ def _first_root(fields: Fields) -> str | None:
 def of_tool(fields: Fields, tools: ToolNames) -> dict[str, Any]:
     """The fields of one tool call, by our names."""
     name = fields.needed_name("tool_name", "toolName")
+    arguments = fields.object_or_json("tool_input", "toolArgs", "toolInput")
     server = fields.fields("mcp_server").name("name")
+    server = server or fields.fields("mcp_context").name("server_name")
     return {
         "tool_name": name,
         "tool_kind": tools.kind(name),
-        "origin": f"mcp:{server}" if server else tools.origin(name),
-        "arguments": fields.object_or_json("tool_input", "toolArgs", "toolInput"),
+        "origin": f"mcp:{server}" if server else tools.origin(name, arguments),
+        "arguments": arguments,
         "model_call_id": fields.name("tool_use_id"),
     }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from sliphook_sdk.protocol import ToolKind
+
+_MOST_SERVER_CHARS: Final = 512
 
 
 class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +42,19 @@ class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
         is_ours = self.ours and name.startswith(self.ours)
         return name.removeprefix(self.ours) if is_ours else None
 
-    def origin(self, name: str) -> str:
-        """`mcp:SERVER` where the name says so, else `agent`."""
+    def origin(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
+        """`mcp:SERVER` where the name says so, else `agent`.
+
+        Args:
+            name: the tool.
+            arguments: of a call; a tool for the resources of all servers has the server in them.
+        """
         if self.kind(name) != "mcp" or not self.mcp_separator:
             return "agent"
+        if name in self.kinds:
+            given = (arguments or {}).get("server")
+            is_name = isinstance(given, str) and 0 < len(given) <= _MOST_SERVER_CHARS
+            return f"mcp:{given if is_name else name}"
         server = name.removeprefix(self.mcp_prefix).partition(self.mcp_separator)[0]
         return f"mcp:{server}" if server else "agent"
 

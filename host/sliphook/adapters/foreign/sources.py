@@ -6,7 +6,7 @@ import importlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -223,18 +223,44 @@ def _decoded(file: Path, room: _Room) -> Mapping[str, Any]:
 def _decode(ending: str, text: str) -> Any:
     if ending == ".toml":
         return tomllib.loads(text)
-    if ending not in (".yaml", ".yml"):
-        return json.loads(text)
+    return _from_yaml(text) if ending in (".yaml", ".yml") else json.loads(text)
+
+
+def _from_yaml(text: str) -> Any:
     try:
         yaml = importlib.import_module("ruamel.yaml")
     except ImportError:
         raise SourceError(
             "a configuration in YAML needs ruamel.yaml: pip install 'sliphook[hooks]'"
         ) from None
+    reader = yaml.YAML(typ="safe", pure=True)
+    reader.constructor.flatten_mapping = _bounded_merges(reader.constructor.flatten_mapping)
     try:
-        return yaml.YAML(typ="safe", pure=True).load(text)
+        return reader.load(text)
     except yaml.error.YAMLError as error:
         raise ValueError(str(error)) from None
+
+
+def _bounded_merges(flatten: Callable[[Any], None]) -> Callable[[Any], None]:
+    """What copies the merged keys (`<<`) into a mapping, with a limit for all mappings together.
+
+    Each `<<` may name a mapping twice that does the same: 600 bytes could be millions of keys.
+    """
+    left = MAX_VALUES
+
+    def bounded(mapping: Any) -> None:
+        nonlocal left
+        for key, given in mapping.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                for merged in given.value if given.id == "sequence" else (given,):
+                    if merged.id == "mapping":
+                        bounded(merged)
+                        left -= len(merged.value)
+                    if left < 0:
+                        raise ValueError(f"it merges more than {MAX_VALUES:,} keys")
+        flatten(mapping)
+
+    return bounded
 
 
 def _fits(decoded: object, room: _Room) -> bool:

@@ -25,6 +25,7 @@ from .resources import SCHEMA, read_resource, resource_tool
 from .results import tool_result
 from .settings import ServerSettings
 from .tool_calls import PipeCalls, ServerCalls, SessionCalls
+from .transports.asked import OpenRequests
 from .transports.bounds import MOST_RUBBISH
 from .transports.lines import die, first_of, in_a_line, say
 from .transports.own_calls import CallFailed, OwnCalls
@@ -170,7 +171,7 @@ class ServerConnection:
 
     async def _open(self, ready: asyncio.Future[Client], mode: str) -> None:
         client = Client(
-            self._lists.over(self._transport()),
+            OpenRequests(self._lose).over(self._lists.over(self._transport())),
             mode=mode,
             read_timeout_seconds=self._settings.timeout_s,
             elicitation_callback=self._questions.ask,
@@ -201,7 +202,7 @@ class ServerConnection:
     # -- its tools
 
     async def tools(self) -> tuple[list[Fitted], list[str]]:
-        """What it offers now, of at most 32 pages; and a line for each tool that is left out.
+        """What it offers now, of at most 32 pages and 8 MiB; and a line for each that is left out.
 
         Raises:
             ConnectionError: it does not list them; str() is one line.
@@ -209,14 +210,14 @@ class ServerConnection:
         offered: list[Offered] = []
         outputs: dict[str, dict[str, Any] | None] = {}
         cursor: str | None = None
-        self._lists.left_out.clear()
+        self._lists.begin()
         try:
             for _ in range(MAX_PAGES):
                 page = await self._running().list_tools(cursor=cursor)
                 offered += [Offered(o.name, o.description, o.input_schema) for o in page.tools]
                 outputs |= {one.name: one.output_schema for one in page.tools}
                 cursor = page.next_cursor
-                if not cursor:
+                if not cursor or self._lists.is_full:
                     break
             self._outputs.list(outputs)
             offered += await resource_tool(self._running(), self._name)

@@ -14,8 +14,8 @@ from sliphook_sdk.protocol.limits import MAX_MESSAGE_VALUES, MAX_SCHEMA_PARTS, M
 from sliphook_sdk.protocol.weight import Weight
 
 from .sent_schemas import sent_schema
+from .transports.bounds import MAX_DESCRIPTION_CHARS
 
-MAX_DESCRIPTION_CHARS: Final = 4_000
 MAX_NAME_CHARS: Final = 64
 MAX_ALL_BYTES: Final = 384 * 1024
 """Of all tools, which go in one message with some more for each."""

@@ -93,12 +93,14 @@ class Peer:
 
     async def read(self, gone: trio.CancelScope) -> None:
         """Take the peer's answers; cancel the scope when it has closed the connection."""
-        read = b""
+        read = bytearray()
         with suppress(OSError):
             while (piece := await self._socket.recv(4096)) and len(read) <= MAX_ANSWER_BYTES:
-                *lines, read = (read + piece).split(b"\n")
-                for line in lines:
-                    self._take(line)
+                read += piece
+                while (end := read.find(b"\n")) >= 0:
+                    self._take(bytes(read[:end]))
+                    del read[: end + 1]
+                    await trio.lowlevel.checkpoint()  # a peer may send thousands of empty lines
         gone.cancel()
 
     def _take(self, line: bytes) -> None:

@@ -24,14 +24,16 @@ from mcp_types import (
 from trio.testing import MockClock
 
 from sliphook import PluginSpec
-from sliphook.adapters.mcp.serve import asking
+from sliphook.adapters.mcp.serve import asking, rendering
 from sliphook.adapters.mcp.serve.alone import Alone
 from sliphook.adapters.mcp.serve.backend import Backend, untold
 from sliphook.adapters.mcp.serve.server import KnownClient, ToolServer
+from sliphook.adapters.relayed.messages import Called
 from sliphook.adapters.relayed.waiting_calls import Person, Report
 from sliphook.testing import HANGS, FakePlugin, run
 from sliphook_sdk.protocol import Part, ToolResult
 from sliphook_sdk.protocol.parts import Resource
+from tests.heartbeat import heartbeat
 from tests.programs import WAIT_S, until
 
 ERAS = ["legacy", "2026-07-28"]
@@ -287,6 +289,19 @@ async def test_a_cancelled_call_ends_and_the_others_go_on(mode: str) -> None:
         await plugin.hears("post_tool_call")
         assert plugin.payloads("post_tool_call")[0].status == "cancelled"
         assert not (await client.call_tool("go", {})).is_error
+
+
+async def test_a_text_with_more_values_than_data_may_have_is_not_read() -> None:
+    text = f"[{'[[]],' * 200_000}[]]"
+    beyond = ["not measured"]
+    for _ in range(3):  # what the code takes comes again; what a busy machine adds does not
+        async with heartbeat() as beat:
+            with beat.measure() as held:
+                found = rendering.result(Called(content=text, data={"a": 1}))
+        assert found.structured_content is None
+        if not (beyond := held.beyond()):
+            break
+    assert beyond == []
 
 
 @era

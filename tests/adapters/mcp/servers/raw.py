@@ -81,6 +81,11 @@ def work(call: dict[str, Any]) -> dict[str, Any]:
         text = "\ud83d \U0001f600 \ude00"  # json.dumps writes escapes
     if WAY == "latin":
         text = "caf\u00e9"
+    if WAY == "pings":
+        for step in range(1_000):
+            send(id=step, method="ping")
+        while read().get("id") != 999:
+            pass
     if WAY == "odd-notices":
         for _ in range(300):
             send(method="notifications/progress", params={})

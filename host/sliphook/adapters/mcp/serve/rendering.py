@@ -18,6 +18,7 @@ from mcp_types import (
 
 from sliphook import CommandOffer, ToolOffer
 from sliphook.adapters.relayed.messages import Called
+from sliphook_sdk.protocol.weight import weigh
 
 ARGUMENT: Final = "arguments"
 """The one argument of a prompt: the text behind a slash command."""
@@ -62,12 +63,15 @@ def result(called: Called) -> CallToolResult:
 
 
 def _says(text: str | None, data: object) -> bool:
-    """Whether the text is this object as JSON."""
+    """Whether the text is this object as JSON; one with more values than data may have is not."""
+    said = (text or "").encode()
+    if weigh(said).excess is not None:
+        return False
     try:
-        said: object = msgspec.json.decode(text or "")
+        found: object = msgspec.json.decode(said)
     except (msgspec.DecodeError, RecursionError):
         return False
-    return isinstance(said, dict) and said == data
+    return isinstance(found, dict) and found == data
 
 
 def failed(why: str) -> CallToolResult:

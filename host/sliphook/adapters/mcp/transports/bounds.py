@@ -11,6 +11,8 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """The longest message of a server."""
+MAX_DESCRIPTION_CHARS: Final = 4_000
+"""Of a tool, so much is used."""
 MOST_VALUES: Final = 100_000
 """Values in one message; to decode so many takes about 0.1 s, and nothing else is done then."""
 MOST_PER_SECOND: Final = 1_000

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeGuard
 
 import mcp_types as types
+import msgspec
 from anyio.abc import ObjectReceiveStream
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
@@ -18,6 +19,12 @@ from mcp.shared.message import SessionMessage
 from sliphook.quoting import quote
 from sliphook.schemas.keywords import is_list, is_object
 
+from .bounds import MAX_DESCRIPTION_CHARS
+
+MOST_LIST_BYTES: Final = 8 * 1024 * 1024
+"""Of what is used of a whole list, of which a server may send 32 pages of 16 MiB."""
+_OBJECT_BYTES: Final = 1024
+"""What a tool takes in memory beside its text."""
 _MOST_LINES: Final = 20
 _NAME_CHARS: Final = 64
 
@@ -26,12 +33,19 @@ class ToolLists:
     """Those that come over a transport.
 
     Attributes:
-        left_out: the lines of the tools that could not be read, since this was cleared, each once;
-            at most 20. They may be quoted.
+        left_out: the lines of the tools that could not be read, since `begin`, each once; at most
+            20. They may be quoted.
+        is_full: so much has come since `begin` that the rest is left out.
     """
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """The next page is the first of a list."""
         self.left_out: dict[str, None] = {}
+        self.is_full = False
+        self._bytes = 0
 
     @asynccontextmanager
     async def over(self, transport: Transport) -> AsyncGenerator[tuple[Any, Any]]:
@@ -47,11 +61,22 @@ class ToolLists:
         read: list[dict[str, Any]] = []
         for tool in tools:
             try:
-                read.append(readable(tool))
+                found = readable(tool)
             except ValueError as error:
-                if len(self.left_out) < _MOST_LINES:
-                    self.left_out[str(error)] = None
+                self._leave_out(str(error))
+                continue
+            self._bytes += len(msgspec.json.encode(found)) + _OBJECT_BYTES
+            self.is_full = self._bytes > MOST_LIST_BYTES
+            if self.is_full:
+                name = found["name"][:_NAME_CHARS]
+                self._leave_out(f"{name!r}, and those behind it: the list has more than 8 MiB")
+                break
+            read.append(found)
         return {**result, "tools": read}
+
+    def _leave_out(self, line: str) -> None:
+        if len(self.left_out) < _MOST_LINES:
+            self.left_out[line] = None
 
 
 def readable(tool: object) -> dict[str, Any]:
@@ -70,7 +95,7 @@ def readable(tool: object) -> dict[str, Any]:
         raise ValueError(f"{name[:_NAME_CHARS]!r}: its schema must describe an object")
     found: dict[str, Any] = {"name": name, "inputSchema": {"type": "object", **(takes or {})}}
     if isinstance(description, str):
-        found["description"] = description
+        found["description"] = description[:MAX_DESCRIPTION_CHARS]
     if _describes_object(gives):
         found["outputSchema"] = {"type": "object", **gives}
     return found
