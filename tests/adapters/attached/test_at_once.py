@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
-from contextlib import AsyncExitStack
+import time
+from collections import Counter
+from contextlib import AsyncExitStack, ExitStack
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from sliphook.adapters.attached import service
+from sliphook.adapters.attached.payload import HookPayload, read_payload
+from sliphook.dispatch.parking import GOING_ON_S
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer
 from tests.programs import WAIT_S
@@ -148,3 +152,46 @@ async def test_a_large_hook_may_take_its_time_while_there_is_room(
             assert b'"guard: no"' in await quick.receive_some(65536)
             await slow.send_all(large(500_000)[400_000:])
             assert b'"guard: no"' in await slow.receive_some(65536)
+
+
+class _Passes(trio.abc.Instrument):
+    """Counts the passes of the loop."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.number += 1
+
+
+async def test_hooks_whose_last_bytes_come_at_once_are_read_in_several_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes, read_in = _Passes(), Counter[int]()
+    read = read_payload
+
+    async def reads_for_long(body: bytes, *, shortened: bool) -> HookPayload:
+        read_in[passes.number] += 1
+        end_s = time.thread_time() + 2 * GOING_ON_S
+        while time.thread_time() < end_s:
+            pass
+        return await read(body, shortened=shortened)
+
+    monkeypatch.setattr(service, "read_payload", reads_for_long)
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "deny", "reason": "no"}})
+    with trio.fail_after(WAIT_S), ExitStack() as stack:
+        async with daemon("claude-code", guard) as path:
+            asking = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(20)]
+            for one in asking:
+                one.connect(str(path))
+                one.send(HOOK[:-1])
+            await wait_all_tasks_blocked(0.05)
+            trio.lowlevel.add_instrument(passes)
+            for one in asking:
+                one.send(HOOK[-1:])
+            for one in asking:
+                await trio.lowlevel.wait_readable(one)
+                assert b'"guard: no"' in one.recv(65536)
+            trio.lowlevel.remove_instrument(passes)
+    assert read_in.total() == 20
+    assert set(read_in.values()) == {1}

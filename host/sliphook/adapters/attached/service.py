@@ -20,6 +20,7 @@ import trio
 from sliphook.adapters.dialects.answer import HookReply
 from sliphook.adapters.relayed.messages import EVENT
 from sliphook.agent_log import agent_log
+from sliphook.dispatch.parking import wait_in_line
 from sliphook.quoting import quote
 
 from .payload import HookPayload, NoJson, read_payload
@@ -241,6 +242,8 @@ class Service:
                 body = await _read_body(rest, body, size)
             if len(body) != size:
                 return None
+            if self._under_way > 1:
+                await wait_in_line()  # the last bytes of hundreds may come at once
             with suppress(NoJson):
                 payload = await read_payload(body, shortened=request.shortened)
             del body
