@@ -150,7 +150,7 @@ async def test_without_a_python_a_plugin_with_limits_is_refused(
     ]
     monkeypatch.setattr(sys, "executable", "/usr/sbin/uwsgi")
     with trio.fail_after(WAIT_S):
-        async with PluginHost(plugins, on_problem=lambda *_: None) as host:
+        async with PluginHost(plugins, on_problem=lambda _plugin, _line: None) as host:
             limited, plain = host.plugins
     assert (limited.state, limited.why) == (
         "refused",
