@@ -448,3 +448,33 @@ def test_code_that_cancels_all_tasks_loses_no_event_and_no_end(start: Start) -> 
     child.notify("event/turn_end", payload("turn_end"))
     assert child.said("host/log")["message"] == "turn_end"
     assert child.ask("shutdown", {}) == {}
+
+
+def test_a_hook_is_not_run_before_an_event_that_came_before_it(start: Start) -> None:
+    """Also when the event comes while the one before it is just over."""
+    child = start(
+        """
+        from sliphook_sdk import *
+
+        plugin = Plugin("torture")
+        told = []
+
+        @plugin.on("turn_end")
+        async def ended(turn):
+            told.append(1)
+
+        @plugin.hook("pre_tool_call")
+        async def count(call):
+            return deny(str(len(told)))
+        """
+    )
+    child.initialize()
+    event = {"method": "event/turn_end", "params": payload("turn_end")}
+    told: list[int] = []
+    for _ in range(20):
+        asked = [child.asking("hook/pre_tool_call", payload("pre_tool_call")) for _ in range(20)]
+        for call in asked:
+            child.write(event)
+            child.write(event, call)
+        told += [int(child.result(call["id"])["reason"]) for call in asked]
+    assert [number for number in range(400) if told[number] < 2 * (number + 1)] == []

@@ -136,8 +136,7 @@ class AsyncEngine(Engine):
 
     def _end_ordered(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._ordered_run = bool(self._ordered)
-        if self._ordered:  # the author's code has cancelled all tasks that there are
+        if task.cancelled():  # before it ran: the author's code has cancelled all tasks there are
             self._begin_ordered()
 
     async def _run_ordered(self) -> None:
@@ -150,6 +149,8 @@ class AsyncEngine(Engine):
                     await event
                 except Exception as exc:  # later calls, such as `shutdown`, must still run
                     self.peer.log_error(f"the SDK failed in an event: {describe(exc)}")
+        # at once: an event that comes now begins before a hook that comes behind it
+        self._ordered_run = False
 
     async def _run_event(
         self, handlers: EntryHandlers, payload: Payload, invocations: list[Invocation]
