@@ -60,7 +60,7 @@ class RawServer:
                 return
             with client:
                 try:
-                    client.settimeout(10)
+                    client.settimeout(120)
                     _take_request(client)
                     for data in self._answer():
                         client.sendall(data)
