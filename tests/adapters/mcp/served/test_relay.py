@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,6 @@ from sliphook.adapters.attached.build import Client
 from tests.adapters.attached.conftest import Install
 from tests.adapters.attached.fake_agent import Agent, daemons
 from tests.programs import WAIT_S, Program, until
-from tests.stubborn import lives
 
 from .clients import DIALOGUES, Message
 from .conftest import PLUGIN, Mcp
@@ -306,6 +307,16 @@ async def test_a_daemon_is_started_under_a_umask_that_takes_all_away(
     assert {one.stat().st_mode & 0o777 for one in folder.glob("*.owner")} == {0o600}
 
 
+def listening(folder: Path) -> list[Path]:
+    """The sockets in this folder that take a client."""
+    found: list[Path] = []
+    for path in folder.rglob("*.sock"):
+        with socket.socket(socket.AF_UNIX) as client, suppress(ConnectionRefusedError):
+            client.connect(str(path))
+            found.append(path)
+    return found
+
+
 async def test_a_daemon_that_was_killed_is_started_again(
     built_c: Client, guard: Program, agents: Agents, mcp_server: Mcp
 ) -> None:
@@ -315,8 +326,9 @@ async def test_a_daemon_that_was_killed_is_started_again(
         assert texts(await server.ask(call(1, "hello"))) == ["echo: hello"]
         runtime = Path(os.environ["XDG_RUNTIME_DIR"])
         (daemon,) = daemons(runtime)
+        assert listening(runtime)
         os.kill(daemon, signal.SIGKILL)
-        await until(lambda: not lives(daemon))  # its socket takes no more, which comes last
+        await until(lambda: not listening(runtime))  # which ends with the last of its threads
         assert texts(await server.ask(call(2, "again"))) == ["echo: again"]
         agent.hook("SessionEnd")
     starts = [one["source"] for one in guard.params("hook/session_start")]
