@@ -55,8 +55,8 @@ MAX_SUBSCRIPTIONS_TO_TURN_END: Final = 4
 MAX_PATTERNS: Final = 1_000
 MAX_PATTERN_CHARS: Final = 8 * 1024
 MAX_MATCHED_CHARS: Final = 1_024
-MAX_REACH_STEPS: Final = 10_000
-"""Steps to find out which subscriptions of a manifest can be asked: 10 ms of Python.
+MAX_REACH_STEPS: Final = 8_000
+"""Steps to find out which subscriptions of a manifest can be asked: 8 ms of Python.
 
 Only wildcards that overlap in many ways need more than a few hundred. An author's SDK has so many
 for each entry.
