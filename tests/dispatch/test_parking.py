@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,32 +17,22 @@ from sliphook import PluginHost
 from sliphook.dispatch import parking
 from sliphook.dispatch.parking import park, wait_in_line, wake
 from sliphook.testing import HANGS, FakePlugin
+from tests.passes import Passes
 from tests.programs import WAIT_S
 
 MANY = 100
 
 
-class PassCount(trio.abc.Instrument):
-    """Counts the passes of the loop."""
-
-    number = 0
-
-    def before_io_wait(self, timeout: float) -> None:
-        self.number += 1
-
-
 @pytest.fixture
-async def passes() -> AsyncGenerator[PassCount]:
-    count = PassCount()
-    trio.lowlevel.add_instrument(count)
-    yield count
-    trio.lowlevel.remove_instrument(count)
+async def passes() -> AsyncGenerator[Passes]:
+    with Passes() as count:
+        yield count
 
 
 class Sleepers:
     """Tasks that wait, each for its own end; remembers in which pass each went on."""
 
-    def __init__(self, nursery: trio.Nursery, passes: PassCount) -> None:
+    def __init__(self, nursery: trio.Nursery, passes: Passes) -> None:
         self.scopes = [trio.CancelScope() for _ in range(MANY)]
         self.ends: list[list[trio.lowlevel.Task]] = [[] for _ in range(MANY)]
         self.went_on: dict[int, int] = {}
@@ -62,62 +53,60 @@ class Sleepers:
         return max(Counter(self.went_on.values()).values())
 
 
-async def test_many_that_are_woken_at_once_go_on_in_their_order_few_in_a_pass(
-    passes: PassCount,
-) -> None:
+@asynccontextmanager
+async def asleep(passes: Passes) -> AsyncGenerator[tuple[Sleepers, trio.Nursery]]:
+    """All of them sleep; leaving waits until each has gone on or was cancelled."""
     with trio.fail_after(WAIT_S):
         async with trio.open_nursery() as nursery:
             sleepers = Sleepers(nursery, passes)
             await trio.testing.wait_all_tasks_blocked()
-            sleepers.wake()
+            yield sleepers, nursery
+
+
+async def test_many_that_are_woken_at_once_go_on_in_their_order_few_in_a_pass(
+    passes: Passes,
+) -> None:
+    async with asleep(passes) as (sleepers, _):
+        sleepers.wake()
     assert sleepers.in_a_pass() == 16
     assert [sleepers.went_on[number] for number in range(MANY)] == sorted(sleepers.went_on.values())
 
 
 async def test_what_works_for_long_goes_on_alone_in_its_pass(
-    passes: PassCount, monkeypatch: pytest.MonkeyPatch
+    passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readings = itertools.count()  # seconds: each task takes one
     monkeypatch.setattr(parking, "thread_time", lambda: float(next(readings)))
-    with trio.fail_after(WAIT_S):
-        async with trio.open_nursery() as nursery:
-            sleepers = Sleepers(nursery, passes)
-            await trio.testing.wait_all_tasks_blocked()
-            sleepers.wake()
+    async with asleep(passes) as (sleepers, _):
+        sleepers.wake()
     assert len(sleepers.went_on) == MANY
     assert sleepers.in_a_pass() == 1
 
 
 async def test_what_is_cancelled_while_it_waits_for_its_turn_holds_up_no_other(
-    passes: PassCount,
+    passes: Passes,
 ) -> None:
-    with trio.fail_after(WAIT_S):
-        async with trio.open_nursery() as nursery:
-            sleepers = Sleepers(nursery, passes)
-            await trio.testing.wait_all_tasks_blocked()
-            sleepers.wake()
-            for number in range(0, MANY, 2):
-                sleepers.scopes[number].cancel()
+    async with asleep(passes) as (sleepers, _):
+        sleepers.wake()
+        for number in range(0, MANY, 2):
+            sleepers.scopes[number].cancel()
     # the first are on their way already
     assert sorted(sleepers.went_on) == [*range(16), *range(17, MANY, 2)]
     assert sleepers.ends == [[]] * MANY
 
 
-async def test_what_is_cancelled_before_its_end_is_not_woken(passes: PassCount) -> None:
-    with trio.fail_after(WAIT_S):
-        async with trio.open_nursery() as nursery:
-            sleepers = Sleepers(nursery, passes)
-            await trio.testing.wait_all_tasks_blocked()
-            for scope in sleepers.scopes[1:]:
-                scope.cancel()
-            await trio.testing.wait_all_tasks_blocked()
-            assert [len(end) for end in sleepers.ends] == [1] + [0] * (MANY - 1)
-            sleepers.wake()
+async def test_what_is_cancelled_before_its_end_is_not_woken(passes: Passes) -> None:
+    async with asleep(passes) as (sleepers, _):
+        for scope in sleepers.scopes[1:]:
+            scope.cancel()
+        await trio.testing.wait_all_tasks_blocked()
+        assert [len(end) for end in sleepers.ends] == [1] + [0] * (MANY - 1)
+        sleepers.wake()
     assert list(sleepers.went_on) == [0]
 
 
 async def test_who_waits_in_line_goes_on_behind_those_that_were_woken_before(
-    passes: PassCount,
+    passes: Passes,
 ) -> None:
     at: list[int] = []
 
@@ -125,13 +114,10 @@ async def test_who_waits_in_line_goes_on_behind_those_that_were_woken_before(
         await wait_in_line()
         at.append(passes.number)
 
-    with trio.fail_after(WAIT_S):
-        async with trio.open_nursery() as nursery:
-            sleepers = Sleepers(nursery, passes)
-            await trio.testing.wait_all_tasks_blocked()
-            sleepers.wake()
-            for _ in range(MANY):
-                nursery.start_soon(last)
+    async with asleep(passes) as (sleepers, nursery):
+        sleepers.wake()
+        for _ in range(MANY):
+            nursery.start_soon(last)
     assert min(at) >= max(sleepers.went_on.values())
     assert max(Counter([*at, *sleepers.went_on.values()]).values()) == 16
 
@@ -177,7 +163,7 @@ async def test_few_tool_calls_go_on_in_one_pass_when_a_plugin_ends_the_wait_of_a
     ends: Callable[[FakePlugin, str], Awaitable[None]],
     status: str,
     autojump_clock: trio.testing.MockClock,
-    passes: PassCount,
+    passes: Passes,
 ) -> None:
     is_hook = asked == "hook/pre_tool_call"
     fake = FakePlugin(hooks={"pre_tool_call": HANGS} if is_hook else {}, tools={"theirs": HANGS})
@@ -200,7 +186,7 @@ async def test_few_tool_calls_go_on_in_one_pass_when_a_plugin_ends_the_wait_of_a
 
 
 async def test_few_tool_calls_go_on_in_one_pass_when_a_plugin_answers_the_questions_of_all(
-    autojump_clock: trio.testing.MockClock, passes: PassCount
+    autojump_clock: trio.testing.MockClock, passes: Passes
 ) -> None:
     guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "ask"}})
     fake = FakePlugin(uses=["approve"], hears=["user_input_required"])

@@ -16,6 +16,7 @@ from sliphook.session import in_turns
 from sliphook.session.in_turns import InTurns
 from sliphook.session.reports import Reports
 from sliphook.testing import FakePlugin
+from tests.passes import Passes
 from tests.programs import until
 
 A_MOMENT_S = 1e-9
@@ -30,15 +31,6 @@ def one_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> Passes:
     return Passes()
 
 
-class Passes(trio.abc.Instrument):
-    """Counts the passes of the loop."""
-
-    number = 0
-
-    def before_io_wait(self, timeout: float) -> None:
-        self.number += 1
-
-
 async def test_plugins_take_turns_and_each_has_its_pieces_in_order() -> None:
     done: list[tuple[str, int]] = []
     turns, passes = InTurns(A_MOMENT_S), Passes()
@@ -48,14 +40,13 @@ async def test_plugins_take_turns_and_each_has_its_pieces_in_order() -> None:
         done.append((cast("str", plugin), number))
         in_pass[passes.number] += 1
 
-    trio.lowlevel.add_instrument(passes)
-    for plugin in PLUGINS:
-        turns.add(plugin, [partial(do, plugin, number) for number in range(3)])
-    assert done == [("a", 0)]
-    assert [turns.waiting(plugin) for plugin in PLUGINS] == [2, 3, 3]
-    with trio.fail_after(120):
-        assert await turns.finish() == {}
-    trio.lowlevel.remove_instrument(passes)
+    with passes:
+        for plugin in PLUGINS:
+            turns.add(plugin, [partial(do, plugin, number) for number in range(3)])
+        assert done == [("a", 0)]
+        assert [turns.waiting(plugin) for plugin in PLUGINS] == [2, 3, 3]
+        with trio.fail_after(120):
+            assert await turns.finish() == {}
     order = "a abc abc bc"
     assert "".join(name for name, _ in done) == order.replace(" ", "")
     assert [at for name, at in done if name == "b"] == [0, 1, 2]
@@ -108,14 +99,12 @@ async def test_a_message_of_many_lines_is_logged_in_order_over_many_passes(
         in_pass[one_in_a_pass.number] += 1
 
     fake = FakePlugin("fake")
-    trio.lowlevel.add_instrument(one_in_a_pass)
-    with trio.fail_after(120):
+    with trio.fail_after(120), one_in_a_pass:
         async with PluginHost([fake], on_log=log) as host:
             host.hide(["a secret"])
             for text in ("a secret", "two"):
                 await fake.tell("host/log", level="info", **_lines(text))
             await until(lambda: len(logged) == 100)
-    trio.lowlevel.remove_instrument(one_in_a_pass)
     expected = ["m"] + [f"  [redacted] {at}" for at in range(49)]
     assert logged == [*expected, "m", *(f"  two {at}" for at in range(49))]
     assert max(in_pass.values()) == 1

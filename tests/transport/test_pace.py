@@ -13,22 +13,7 @@ import trio.testing
 from sliphook.process import streams
 from sliphook.process.streams import read_by_turns
 from sliphook.transport.pace import READING_S, Pace
-
-
-class _Passes(trio.abc.Instrument):
-    """Counts the passes of the loop inside of its block."""
-
-    number = 0
-
-    def before_io_wait(self, timeout: float) -> None:
-        self.number += 1
-
-    def __enter__(self) -> _Passes:
-        trio.lowlevel.add_instrument(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        trio.lowlevel.remove_instrument(self)
+from tests.passes import Passes
 
 
 async def in_each_pass(count: int, wait: Callable[[], Awaitable[None]]) -> Counter[int]:
@@ -39,7 +24,7 @@ async def in_each_pass(count: int, wait: Callable[[], Awaitable[None]]) -> Count
         await wait()
         went_on[passes.number] += 1
 
-    with _Passes() as passes:
+    with Passes() as passes:
         async with trio.open_nursery() as nursery:
             for _ in range(count):
                 nursery.start_soon(one)
@@ -88,7 +73,7 @@ async def test_readers_that_have_used_up_their_time_go_on_one_in_a_pass() -> Non
 async def test_what_is_used_up_is_there_again_in_the_next_pass() -> None:
     pace = Pace()
     left_s: list[float] = []
-    with _Passes() as passes:
+    with Passes() as passes:
         for _ in range(3):
             pace.reading.spend(READING_S)
             used_up_in = passes.number
@@ -108,7 +93,7 @@ def pieces_are_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("pieces_are_steps")
 async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> None:
-    passes, pace = _Passes(), Pace()
+    passes, pace = Passes(), Pace()
     reads: Counter[int] = Counter()
     pipes = [os.pipe() for _ in range(20)]
 
@@ -138,7 +123,7 @@ async def test_pipes_that_are_written_to_at_once_are_read_four_in_a_pass() -> No
 
 @pytest.mark.usefixtures("pieces_are_steps")
 async def test_pieces_that_take_all_the_time_of_readers_are_read_one_by_one() -> None:
-    passes, pace = _Passes(), Pace()
+    passes, pace = Passes(), Pace()
     reads: Counter[int] = Counter()
     pipes = [os.pipe() for _ in range(20)]
 

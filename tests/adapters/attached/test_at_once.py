@@ -16,6 +16,7 @@ from sliphook.adapters.attached.payload import HookPayload, read_payload
 from sliphook.dispatch.parking import GOING_ON_S
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer
+from tests.passes import Passes
 from tests.programs import WAIT_S
 
 from .in_process import daemon
@@ -154,20 +155,10 @@ async def test_a_large_hook_may_take_its_time_while_there_is_room(
             assert b'"guard: no"' in await slow.receive_some(65536)
 
 
-class _Passes(trio.abc.Instrument):
-    """Counts the passes of the loop."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def before_io_wait(self, timeout: float) -> None:
-        self.number += 1
-
-
 async def test_hooks_whose_last_bytes_come_at_once_are_read_in_several_passes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    passes, read_in = _Passes(), Counter[int]()
+    passes, read_in = Passes(), Counter[int]()
     read = read_payload
 
     async def reads_for_long(body: bytes, *, shortened: bool) -> HookPayload:
@@ -186,12 +177,11 @@ async def test_hooks_whose_last_bytes_come_at_once_are_read_in_several_passes(
                 one.connect(str(path))
                 one.send(HOOK[:-1])
             await wait_all_tasks_blocked(0.05)
-            trio.lowlevel.add_instrument(passes)
-            for one in asking:
-                one.send(HOOK[-1:])
-            for one in asking:
-                await trio.lowlevel.wait_readable(one)
-                assert b'"guard: no"' in one.recv(65536)
-            trio.lowlevel.remove_instrument(passes)
+            with passes:
+                for one in asking:
+                    one.send(HOOK[-1:])
+                for one in asking:
+                    await trio.lowlevel.wait_readable(one)
+                    assert b'"guard: no"' in one.recv(65536)
     assert read_in.total() == 20
     assert set(read_in.values()) == {1}
