@@ -140,7 +140,7 @@ def as_set_by_the_user(
 def recorded_manifest(
     spec: PluginSpec, *, timeout_cap_s: float | None = None
 ) -> tuple[ReadManifest | None, str | None]:
-    """Both of these."""
+    """What `read_record` gives, with the user's settings (`as_set_by_the_user`)."""
     approved, why = read_record(spec)
     return as_set_by_the_user(approved, spec, timeout_cap_s), why
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -63,12 +63,13 @@ class BackgroundSink(ABC):
 
     Args:
         name: The thread's name.
+        at_end: Called in the thread when all is written, also if `close` did not wait for it.
 
     Raises:
         OSError: the system has no room for another thread.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, at_end: Callable[[], object] | None = None) -> None:
         self._redactor = Redactor(pause=self._let_go)
         self._let_go_at_s = 0.0
         self._writer = BackgroundWriter(
@@ -81,7 +82,7 @@ class BackgroundSink(ABC):
             max_batch_bytes=BATCH_BYTES,
             gather_s=GATHER_S,
             rests=True,
-            at_end=self._end,
+            at_end=at_end,
         )
         try:
             self._writer.start()
@@ -119,9 +120,6 @@ class BackgroundSink(ABC):
         if worked_s - self._let_go_at_s >= HELD_S:
             time.sleep(LET_GO_S)
             self._let_go_at_s = worked_s
-
-    def _end(self) -> None:  # noqa: B027 - a sink without a file has nothing to close
-        """Called in the thread when all is written, also if `close` did not wait for it."""
 
     @abstractmethod
     def _write(self, batch: Sequence[TraceRecord]) -> int:

@@ -59,7 +59,7 @@ class FileTrace(BackgroundSink):
         self._ended = False
         # Last, so that a file that cannot be opened leaves no thread behind.
         try:
-            super().__init__("sliphook-trace-file")
+            super().__init__("sliphook-trace-file", at_end=self._close_file)
         except OSError:
             self._file.close()
             raise
@@ -73,17 +73,16 @@ class FileTrace(BackgroundSink):
         lost = self._writer.close(timeout_s)
         if not lost:
             return None
-        with self._ending:
+        with self._ending, contextlib.suppress(OSError):
             if not self._ended:
                 # without the lock another trace can use the file
-                with contextlib.suppress(OSError):
-                    fcntl.flock(self._file, fcntl.LOCK_UN)
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
     # -- in the writer's thread
 
-    def _end(self) -> None:
+    def _close_file(self) -> None:
         with self._ending, contextlib.suppress(OSError):  # some disks report only now what is lost
             self._ended = True
             self._file.close()
