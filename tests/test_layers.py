@@ -101,6 +101,17 @@ PLUGINS: Final = (
 )
 """Modules that run as a plugin's process, and so import what authors of plugins do."""
 
+PROGRAMS: Final = ("sliphook.adapters.", "sliphook.doctor.", "sliphook.cli.")
+"""Packages of programs of ours: no agent shares their threads."""
+LOGGERS_OF_OTHERS: Final = {
+    "'mcp'",
+    "'httpx2'",
+    "'client'",
+    "'pylsp_jsonrpc'",
+    "'pylsp_jsonrpc.endpoint'",
+}
+"""Those of libraries, of which only the level or a filter is set."""
+
 LONGEST: Final = 350
 """Lines of a module."""
 LARGEST: Final = 16
@@ -244,6 +255,36 @@ def test_one_module_alone_knows_the_rpc_library(package: str, module: str) -> No
         if any(i.split(".")[0] == "pylsp_jsonrpc" for i in imports_of(m, path, modules))
     ]
     assert users == [module]
+
+
+def _calls(path: Path) -> Iterator[ast.Call]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def test_every_logger_of_the_host_is_one_that_raises_nothing() -> None:
+    modules = modules_of("sliphook", folder_of("sliphook"))
+    own = {
+        module
+        for module, path in modules.items()
+        for call in _calls(path)
+        if ast.unparse(call.func) == "logging.getLogger"
+        and ast.unparse(call.args[0]) not in LOGGERS_OF_OTHERS
+    }
+    # the second is a process of ours, with a log of its own
+    assert own == {"sliphook.agent_log", "sliphook.adapters.attached.__main__"}
+
+
+def test_the_host_takes_no_thread_of_the_agents() -> None:
+    modules = modules_of("sliphook", folder_of("sliphook"))
+    takes = {
+        module
+        for module, path in modules.items()
+        if not module.startswith(PROGRAMS)
+        for call in _calls(path)
+        if ast.unparse(call.func) in ("trio.to_thread.run_sync", "trio.CapacityLimiter")
+    }
+    assert takes == {"sliphook.process.own_threads"}
 
 
 def test_the_sdk_knows_neither_the_host_nor_trio() -> None:

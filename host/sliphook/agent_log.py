@@ -1,4 +1,4 @@
-"""Pure: the loggers of the host, whose handlers are the agent's and may raise.
+"""The loggers of the host, whose handlers are the agent's and may raise.
 
 `logging` itself raises if no handler is set and `sys.stderr` is closed. A line that is lost so must
 not end what wrote it: the supervision of a plugin, a timeout.

@@ -398,7 +398,8 @@ async def test_an_optional_subscription() -> None:
     "Subscriptions that are asked come before those that are told: to be told never takes the place"
     " of being asked.",
     "So the narrow ones go first: a subscription that fails closed and stands behind others that"
-    " take all that it matches makes the manifest fail.",
+    " take all that it matches makes the manifest fail; so do wildcards that overlap in too many"
+    " ways.",
 )
 async def test_several_subscriptions_to_one_name() -> None:
     wire = Wire(
@@ -421,6 +422,10 @@ async def test_several_subscriptions_to_one_name() -> None:
     assert len(wire.sent("event/pre_tool_call")) == 1
     behind = Wire(subscriptions=[{"event": "pre_tool_call"}, guard(match={"tool_name": "shell"})])
     assert "fails closed and would never be asked" in await why(behind)
+    wild = [f"*{a}{b}*{c}" for a in "abcdef" for b in "abcdef" for c in "xyz"]
+    covers = {"event": "pre_tool_call", "match": {"cwd": wild}}
+    overlaps = guard(match={"cwd": [f"?{glob}" for glob in wild]})
+    assert "overlap in too many ways" in await why(Wire(subscriptions=[covers, overlaps]))
 
 
 # -- schemas
