@@ -25,7 +25,7 @@ Sliphook = Callable[..., Ran]
 def sliphook(tmp_path: Path) -> Sliphook:
     """Runs `sliphook ARGS...` in an empty folder; `input` is its stdin."""
 
-    def run(*args: str | Path, wait_s: float = WAIT_S, input: str = "") -> Ran:
+    def run(*args: str | Path, input: str = "") -> Ran:
         environment = {**os.environ, "COLUMNS": "100"}
         command = [sys.executable, "-m", "sliphook", *map(str, args)]
         done = subprocess.run(
@@ -34,7 +34,7 @@ def sliphook(tmp_path: Path) -> Sliphook:
             env=environment,
             input=input.encode(),
             capture_output=True,
-            timeout=wait_s,
+            timeout=WAIT_S,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -19,7 +19,7 @@ from .conftest import Sliphook
 
 
 def test_everything_happens(sliphook: Sliphook, tmp_path: Path) -> None:
-    ran = sliphook("demo", "--trace-file", "trace.jsonl", wait_s=60.0)
+    ran = sliphook("demo", "--trace-file", "trace.jsonl")
     assert ran.err == ""
     assert ran.status == 0
     held = [line.strip() for line in ran.out.partition("What had to happen\n")[2].splitlines()]

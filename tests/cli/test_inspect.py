@@ -99,9 +99,12 @@ class Page:
         body = {"kind": kind, "name": name, "fields": fields}
         return dict(self.client.post("ask", json=body).raise_for_status().json())
 
-    def record(self, part: str) -> dict[str, Any]:
+    def record(self, *parts: str) -> dict[str, Any]:
+        """The first record whose line has all of these."""
+
         def wanted(told: dict[str, Any]) -> bool:
-            return part in told.get("record", {}).get("line", "")
+            line = told.get("record", {}).get("line", "")
+            return all(part in line for part in parts)
 
         return dict(self.told(wanted)["record"])
 
@@ -225,6 +228,7 @@ def test_an_exchange_is_saved_as_a_test_and_as_a_trace(page: Page, tmp_path: Pat
     page.ask("hook", "pre_tool_call", arguments={"command": "rm"}, tool_name="bash")
     page.ask("tool", "add", first=3)
     page.ask("command", "hello", arguments="there")
+    assert page.record("←", "command/run")  # the thread that keeps them may come behind
     for part in ("hook/pre_tool_call", "tool/call", "command/run"):
         saved = page.client.get(f"test/{page.record(part)['number']}")
         name = saved.headers["content-disposition"].split('"')[1]
@@ -248,6 +252,22 @@ def test_an_exchange_is_saved_as_a_test_and_as_a_trace(page: Page, tmp_path: Pat
         check=False,
     )
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def test_what_was_not_answered_is_no_test(page: Page) -> None:
+    page.ready()
+    page.ask("hook", "pre_tool_call", arguments={"command": "crash"})
+    crashed = page.record("→", "hook/pre_tool_call")
+    refused = page.client.get(f"test/{crashed['number']}")
+    assert (refused.status_code, "has not answered it" in refused.text) == (409, True)
+
+    # the new process counts its requests from the beginning, and answers one of that number
+    page.client.post("restart", json={})
+    page.ready()
+    page.ask("hook", "pre_tool_call", arguments={"command": "rm"})
+    answer = page.record("←", "hook/pre_tool_call")
+    assert ("#2 " in crashed["line"], "#2 " in answer["line"]) == (True, True)
+    assert page.client.get(f"test/{crashed['number']}").status_code == 409
 
 
 def test_nothing_else_is_served_and_to_nobody_else(page: Page) -> None:

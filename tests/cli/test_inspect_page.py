@@ -86,6 +86,7 @@ def test_a_hook_is_filled_in_sent_changed_and_saved(browser: Browser, tmp_path: 
     browser.wait_for("answer", "deny: no trees")
     WebDriverWait(browser.driver, PATIENCE_S).until(lambda _: browser["picture"].is_displayed())
 
+    browser.wire("← tried  hook/pre_tool_call")  # it is shown a little after the answer itself
     line = browser.wire("→ tried  hook/pre_tool_call")
     browser.press("Save as a test", line)
     saved = tmp_path / "test_tried_hook_pre_tool_call.py"

@@ -32,7 +32,7 @@ def ran(
         input=stdin,
         stdout=stdout,
         stderr=stderr,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode()

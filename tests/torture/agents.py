@@ -25,7 +25,7 @@ from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_S = 75.0
 """An agent in its own process with two plugins may take so long to be there on a busy machine."""
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 def _environment() -> dict[str, str]:

@@ -179,7 +179,7 @@ def c(source: str, name: str = "bad") -> Make:
                     [compiler, "-o", str(target), str(code)],
                     check=True,
                     capture_output=True,
-                    timeout=60,
+                    timeout=120,
                 )
                 _compiled[source] = target.read_bytes()
         return shop.write(name, _compiled[source])

@@ -18,7 +18,7 @@ from tests.heartbeat import Heartbeat, timed_interrupt, unmeasured
 from tests.torture.case import Case, Make, Skip, Verdict, Workshop, python
 from tests.torture.inside import Bounds, Sightings, comes, living
 
-WAIT_S = 40.0
+WAIT_S = 120.0
 """A state or a line of the log that has not come by then will not come."""
 CASE_S = 600.0
 """The last net under a case."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile
 from textwrap import dedent
 from typing import Any, Final
 
@@ -101,19 +102,17 @@ class WireFeed(BackgroundSink):
         return next((record for record, shown in self._kept if shown.number == number), None)
 
     def answer_to(self, asked: TraceRecord) -> TraceRecord | None:
-        """What the plugin replied to a request of the host's."""
-        return next(
-            (
-                record
-                for record, _ in self._kept
-                if record.kind == "message"
-                and record.direction == "from_plugin"
-                and record.id == asked.id
-                and record.elapsed_ms is not None
-                and record.mono_s >= asked.mono_s
-            ),
-            None,
-        )
+        """What the plugin replied to a request of the host's; None: nothing, or not yet."""
+        kept = (record for record, _ in self._kept)
+        for record in dropwhile(lambda record: record is not asked, kept):
+            if record is asked or record.kind != "message" or record.id != asked.id:
+                continue
+            is_answer = record.elapsed_ms is not None
+            if record.direction == "from_plugin" and is_answer:
+                return record
+            if record.direction == "to_plugin" and not is_answer:
+                return None  # the next process has been asked, and counts from the beginning
+        return None
 
     def trace(self) -> bytes:
         """All that is kept, as the lines of a trace file."""

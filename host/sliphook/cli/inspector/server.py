@@ -150,6 +150,8 @@ class PageServer:
         path = self._living.path
         answer = self._feed.answer_to(record)
         try:
+            if answer is None and record.id is not None:
+                raise NoTest("the plugin has not answered it: there is nothing to expect yet")
             reply = _Reply() if answer is None else _decoded(answer, _Reply)
             if reply.error is not None:
                 raise NoTest("the plugin answered with an error: no harness expects that")
