@@ -13,7 +13,6 @@ from sliphook.check import (
     running_rules,
     settling,
     suite,
-    wire_rules,
 )
 from sliphook.check.session import Bench
 from sliphook.check.suite import Check
@@ -23,15 +22,21 @@ Only: TypeAlias = Callable[..., None]
 
 @pytest.fixture
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks wait for a shorter time, as most of these tests wait in vain."""
-    monkeypatch.setattr(child, "ANSWER_S", 1.0)
-    monkeypatch.setattr(wire_rules, "INITIALIZE_TIMEOUT_S", 3.0)
-    monkeypatch.setattr(end_rules, "EXIT_GRACE_S", 0.8)
-    monkeypatch.setattr(end_rules, "TERM_GRACE_S", 0.8)
-    monkeypatch.setattr(settling, "LONGEST_S", 2.0)
+    """The checks wait for a shorter time, as most of these tests wait in vain.
+
+    What a plugin owes has seconds all the same: a busy machine may stop for one.
+    """
+    for module, name in (
+        (child, "ANSWER_S"),
+        (end_rules, "EXIT_GRACE_S"),
+        (end_rules, "TERM_GRACE_S"),
+        (end_rules, "SHUTDOWN_TIMEOUT_S"),
+        (running_rules, "EXIT_GRACE_S"),
+    ):
+        monkeypatch.setattr(module, name, 3.0)
+    monkeypatch.setattr(settling, "LONGEST_S", 10.0)
     monkeypatch.setattr(end_rules, "AFTER_S", 0.6)
     monkeypatch.setattr(running_rules, "AFTER_S", 0.2)
-    monkeypatch.setattr(running_rules, "EXIT_GRACE_S", 0.8)
 
 
 @pytest.fixture

@@ -299,9 +299,9 @@ EARLY = """
 
 ALONE = {
     "never answers what is cancelled": (
-        f"{DEAF}MANIFEST['tools'][0]['timeout_s'] = 1.5",
+        f"{DEAF}MANIFEST['tools'][0]['timeout_s'] = 9",
         "cancel-while-running",
-        "no reply within 1.5 s",
+        "no reply within 9 s",
     ),
     "answers ping when the tool is done": (
         EXAMPLES.format([0, 0.8]) + textwrap.dedent(WAITING.format(method="ping")),
@@ -311,17 +311,17 @@ ALONE = {
     "answers ping long after": (
         WAITING.format(method="ping"),
         "ping-while-running",
-        "no reply within 1 s",
+        "no reply within 3 s",
     ),
     "answers others when the tool is done": (
         WAITING.format(method="of_tomorrow/do"),
         "request-while-running",
-        "no reply within 1 s",
+        "no reply within 3 s",
     ),
     "answers hooks when the tool is done": (
         WAITING.format(method="hook/pre_tool_call"),
         "hook-while-running",
-        "no reply within 1 s",
+        "no reply within 3 s",
     ),
     "ends when its tools are done": (
         """
@@ -332,7 +332,7 @@ ALONE = {
             _told(message)
         """,
         "exit-while-running",
-        "it lives on after 0.8 s",
+        "it lives on after 3 s",
     ),
     "ends with its input when its tools are done": (
         """
@@ -343,7 +343,7 @@ ALONE = {
                 time.sleep(0.01)
         """,
         "end-of-input-while-running",
-        "it lives on after 0.8 s",
+        "it lives on after 3 s",
     ),
     "has every command": (
         answering("command/run", "{'result': {}}"),
@@ -491,7 +491,7 @@ ALONE = {
 
 
 async def checked(path: Path) -> Report:
-    with trio.fail_after(120):
+    with trio.fail_after(600):
         return await check_plugin(path)
 
 
@@ -672,6 +672,24 @@ async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sampl
     assert len(notes) == 7
     assert all(note.startswith("too quick: no tool call ran for 0.3 s") for note in notes)
     assert '"examples": [{"seconds": 3}]' in notes[0]
+
+
+async def test_a_sample_that_is_late_once_is_not_taken_for_a_slow_one(
+    tmp_path: Path, only: Only
+) -> None:
+    late = tmp_path / "late"
+    broken = f"""
+    _call = call
+    def call(params):
+        if not os.path.exists({str(late)!r}):
+            open({str(late)!r}, "w").close()
+            time.sleep(1)
+        return _call(params)
+    """
+    only("ping-while-running", "request-while-running")
+    report = await checked(write(tmp_path, broken))
+    assert late.exists()
+    assert {"ping-while-running", "request-while-running"} <= named(report, "passed")
 
 
 @says(

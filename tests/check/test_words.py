@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sliphook.check import CheckFinding, Report, check_plugin, text_rules
+from sliphook.check import CheckFinding, Report, check_plugin, end_rules, text_rules
 
 from .broken import write
 from .conftest import Only
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("short_patience")
 
 
 async def checked(path: Path) -> Report:
-    with trio.fail_after(120):
+    with trio.fail_after(600):
         return await check_plugin(path)
 
 
@@ -190,7 +190,7 @@ async def test_a_cancelled_request_without_any_reply_breaks_a_rule(
     """It is answered if nothing cancels it."""
     only("hook pre_tool_call", "cancel hook pre_tool_call")
     forgets = """
-    MANIFEST["subscriptions"][0]["timeout_s"] = 1.5
+    MANIFEST["subscriptions"][0]["timeout_s"] = 9
     def told(message): message["method"] == "exit" and os._exit(0)
     CANCELLED = set()
     def cancel(id): CANCELLED.add(id)
@@ -214,7 +214,7 @@ async def test_a_cancelled_request_without_any_reply_breaks_a_rule(
     """
     report = await checked(write(tmp_path, forgets))
     assert "cancel hook pre_tool_call" in named(report, "failed")
-    assert "no reply within 1.5 s" in finding(report, "cancel hook pre_tool_call").came
+    assert "no reply within 9 s" in finding(report, "cancel hook pre_tool_call").came
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,11 @@ async def test_the_other_near_misses_of_a_refused_manifest_are_said(tmp_path: Pa
     assert "the tool add has the unknown field 'inputSchema'" in found.advice
 
 
-async def test_shutdown_that_comes_too_late_breaks_no_rule(tmp_path: Path, only: Only) -> None:
+async def test_shutdown_that_comes_too_late_breaks_no_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: Only
+) -> None:
     """protocol.md says SHOULD."""
+    monkeypatch.setattr(end_rules, "SHUTDOWN_TIMEOUT_S", 1.5)
     only("event turn_end", "shutdown-after-events")
     slow = """
     _told = told

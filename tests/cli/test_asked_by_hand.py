@@ -78,7 +78,7 @@ def test_the_person_at_the_terminal_answers(
 def test_the_end_of_the_call_is_the_end_of_the_question(
     terminals: list[Terminal], asker: Path, tmp_path: Path
 ) -> None:
-    terminal = Terminal("call", "deploy", "--timeout", "1", "--plugin", asker, cwd=tmp_path)
+    terminal = Terminal("call", "deploy", "--timeout", "10", "--plugin", asker, cwd=tmp_path)
     terminals.append(terminal)
     terminal.wait_for("Where")
     assert terminal.ends() == 3

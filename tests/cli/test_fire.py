@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.programs import Workshop, case_of
 
-from .conftest import WAIT_S, Sliphook
+from .conftest import UNHURRIED, WAIT_S, Sliphook
 
 SUBSCRIBED = {"event": "pre_tool_call"}
 
@@ -144,11 +144,11 @@ def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, shop: Worksho
             "not_subscribed",
             None,
         ),
-        (SUBSCRIBED, "time.sleep(60)", "timed_out", "0.3 s"),
+        (SUBSCRIBED, "time.sleep(600)", "timed_out", "0.3 s"),
         (SUBSCRIBED, "os._exit(3)", "crashed", "3"),
         (
             SUBSCRIBED,
-            r"raw(b'Content-Length: 5\r\n\r\nhello'); time.sleep(60)",
+            r"raw(b'Content-Length: 5\r\n\r\nhello'); time.sleep(600)",
             "protocol_error",
             "hello",
         ),
@@ -171,7 +171,8 @@ def test_every_ending_has_its_status(
     error: str | None,
 ) -> None:
     path = asked(shop, body, name="plugin", subscription=subscription)
-    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--timeout", "0.3", "--json")
+    timeout_s = "0.3" if status == "timed_out" else "60"
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--timeout", timeout_s, "--json")
     plugin = the_plugin(ran.json())
     assert plugin["status"] == status
     fine = status in ("answered", "told", "not_subscribed")
@@ -261,7 +262,7 @@ def test_people_read_a_few_lines(sliphook: Sliphook, shop: Workshop) -> None:
     event, first, second, outcome, because = ran.out.splitlines()
     assert event == "pre_tool_call"
     assert first.split()[:2] == ["guard", "answered"]
-    assert first.endswith("ms  deny  not\\n\\x1b[2Jtoday")
+    assert re.search(r" m?s  deny  not\\n\\x1b\[2Jtoday$", first)
     assert second.split() == ["quiet", "not_subscribed"]
     assert outcome == "outcome: deny"
     assert because == "  because: guard: not\\n\\x1b[2Jtoday"
@@ -382,32 +383,29 @@ def test_a_signal_ends_it_and_leaves_no_plugin_behind(
     ready = shop.flag("ready")
     os.mkfifo(ready)
     ignoring = "signal.signal(signal.SIGTERM, signal.SIG_IGN)" if stubborn else ""
-    hangs = "open(flag('ready'), 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    hangs = "open(flag('ready'), 'w').write(str(os.getpid()))\ntime.sleep(600)"
     path = asked(shop, hangs, name="slow", before=ignoring)
     command = [
         sys.executable,
-        "-m",
-        "sliphook",
+        "-c",
+        UNHURRIED,
         "fire",
         "pre_tool_call",
         "--plugin",
         str(path),
         "--timeout",
-        "60",
+        "600",
     ]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         pid = int(ready.read_text())
-        began = time.monotonic()
         process.send_signal(signals[0])
         assert process.stderr is not None
         assert process.stderr.readline() == b"sliphook: interrupted; once more to leave at once\n"
         if stubborn:
             process.send_signal(signals[1])
         assert process.wait(WAIT_S) == 128 + signals[0]
-        if stubborn:
-            assert time.monotonic() - began < 5  # a plugin that is not killed takes five and a half
         assert not is_alive(pid)
         assert b"Traceback" not in process.stderr.read()
 

@@ -11,7 +11,7 @@ from sliphook.process.log_files import PluginLogs
 from tests.programs import Workshop
 
 from .background import Background, started
-from .conftest import Sliphook
+from .conftest import WAIT_S, Sliphook
 
 __all__ = ["started"]
 
@@ -83,8 +83,9 @@ def test_the_last_lines_of_all_parts(sliphook: Sliphook, state: Path) -> None:
 
 
 def test_follow_goes_on_across_a_rotation(
-    state: Path, tmp_path: Path, started: list[Background]
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Background]
 ) -> None:
+    monkeypatch.setattr("sliphook.process.log_files.CLOSE_S", WAIT_S)
     logs = PluginLogs(state)
     logs.write("guard", "info", "before")
     assert logs.close() == 0

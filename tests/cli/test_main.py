@@ -225,15 +225,21 @@ def test_payload_that_is_no_json_is_told_in_one_line(sliphook: Sliphook) -> None
 
 def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
     code = (
-        "import sys, time; from sliphook.cli.main import main; time.sleep(0.5); "
+        "import sys; from sliphook.cli.main import main; sys.stdin.readline(); "
         "sys.exit(main(['events', '--json']))"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
+        process.stdin.write(b"\n")
+        process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait(WAIT_S) == 1
 

@@ -13,6 +13,8 @@ from sliphook.agent.transcripts.store import Transcripts
 from sliphook.cli.main import main, sliphook
 from sliphook_sdk.protocol import Message, ToolCallRequest
 
+from .conftest import WAIT_S
+
 CALL = ToolCallRequest(call_id="c1", name="weather", arguments={"city": "Oslo"})
 
 
@@ -36,7 +38,8 @@ async def _record(file: Path) -> None:
 
 
 @pytest.fixture
-def recorded(file: Path) -> Path:
+def recorded(file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("sliphook.agent.transcripts.writer_thread.CLOSE_S", WAIT_S)
     trio.run(_record, file)
     return file
 

@@ -13,7 +13,7 @@ import trio
 from msgspec.structs import replace
 
 from sliphook.cli.main import main
-from sliphook.doctor import Finding, examine, files, system
+from sliphook.doctor import Finding, examine, files, rules, system
 from sliphook.doctor.finding import Scene
 from sliphook.registry import Registry
 from sliphook_sdk.protocol import Manifest
@@ -36,6 +36,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user without any files."""
     for name in ("DATA", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    # what a busy machine takes is no finding
+    monkeypatch.setattr(rules, "SLOW_START_MS", 120_000.0)
+    monkeypatch.setattr(system, "REAPER_S", 120.0)
     return tmp_path
 
 

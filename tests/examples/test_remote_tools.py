@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -114,12 +115,28 @@ def port_of(home: Path) -> int:
     return int((home / "remote-tools" / "port").read_text())
 
 
+def example(home: Path, login_s: int) -> Path:
+    """A copy of the plugin, with another time to log in."""
+    folder = home / "example"
+    shutil.copytree(
+        FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+    )
+    code = (folder / "clients.py").read_text(encoding="utf-8")
+    assert code.count("\nLOGIN_S = 3 ") == 1
+    code = code.replace("\nLOGIN_S = 3 ", f"\nLOGIN_S = {login_s} ")
+    (folder / "clients.py").write_text(code, encoding="utf-8")
+    return folder / PLUGIN.name
+
+
 @asynccontextmanager
-async def agent(home: Path, *, port: int = 0) -> AsyncGenerator[Agent]:
+async def agent(home: Path, *, port: int = 0, login_s: int = 120) -> AsyncGenerator[Agent]:
     logs: list[str] = []
     progress: list[Progress] = []
     spec = PluginSpec(
-        PLUGIN, name="remote-tools", config={"port": port}, env={"REMOTE_TOOLS_TOKEN": TOKEN}
+        example(home, login_s),
+        name="remote-tools",
+        config={"port": port},
+        env={"REMOTE_TOOLS_TOKEN": TOKEN},
     )
     with trio.fail_after(WAIT_S):
         async with (
@@ -224,7 +241,7 @@ async def test_what_cannot_be_is_said_and_the_old_tools_stay(tmp_path: Path) -> 
 async def test_a_client_is_told_at_once_that_nothing_is_owed(tmp_path: Path, how: str) -> None:
     outcomes: list[ToolOutcome] = []
     async with agent(tmp_path) as here, here.client() as client:
-        await client.offer({**HANG, "timeout_s": 0.2 if how == "time limit" else 600}, TITLE)
+        await client.offer({**HANG, "timeout_s": 5 if how == "time limit" else 600}, TITLE)
         async with here.session.turn("hello") as turn, trio.open_nursery() as nursery:
 
             async def call() -> None:
@@ -348,8 +365,8 @@ async def test_who_may_not_log_in(tmp_path: Path) -> None:
             async with here.stranger() as stranger:
                 await stranger.write(text)
                 assert await stranger.closed() == why, text
-        async with here.stranger() as silent:
-            assert await silent.closed() == (1008, "say client:hello first")
+    async with agent(tmp_path / "b", login_s=3) as here, here.stranger() as silent:
+        assert await silent.closed() == (1008, "say client:hello first")
 
 
 async def test_there_are_not_too_many(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from sliphook.files.atomic import locked, write_atomically
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.private import make_private_folder, open_private, temporary_folder
 from sliphook.process.log_files import PluginLogs
+from tests.programs import WAIT_S
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077, 0o777], ids=lambda mask: f"umask {mask:03o}")
@@ -67,8 +68,12 @@ def test_a_file_that_is_made_is_the_user_s_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_umask")
-def test_whatever_the_host_keeps_is_the_user_s_own(tmp_path: Path) -> None:
+def test_whatever_the_host_keeps_is_the_user_s_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The registry's lock and files, logs and transcripts, each in folders that are missing."""
+    for closes in ("sliphook.process.log_files", "sliphook.agent.transcripts.writer_thread"):
+        monkeypatch.setattr(f"{closes}.CLOSE_S", WAIT_S)
     with locked(tmp_path / "data" / "plugins"):
         write_atomically(tmp_path / "data" / "plugins" / "guard.toml", "x")
     logs = PluginLogs(tmp_path / "state" / "logs")

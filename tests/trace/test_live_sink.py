@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import sys
+import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -387,7 +388,10 @@ def test_a_terminal_without_a_reader_loses_records_and_blocks_nothing() -> None:
         )  # what the terminal's own buffer took is not lost
         assert words == "records of the trace could not be shown"
     finally:
-        os.close(master)  # the thread's write fails, and it ends
+        os.close(master)  # the thread's writes fail, and it ends
+        for thread in threading.enumerate():
+            if thread.name == "sliphook-trace-live":
+                thread.join(WAIT_S)  # what is opened next may get the descriptor that it writes to
         os.close(slave)
 
 
