@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sdk.driver import Child, python
+from tests.sdk.driver import PATIENCE_S, Child, python
 
 Start = Callable[[str], Child]
 
@@ -19,6 +19,28 @@ ENGINES = {
     ),
     "asyncio": "@plugin.tool\nasync def makes_it_async() -> None: ...\n",
 }
+
+_UNHURRIED = f"""
+import sliphook_sdk.service as service
+service.LATE_S = {PATIENCE_S}
+"""
+_PATIENT = f"""{_UNHURRIED}
+import sliphook_sdk.engine.base as base, sliphook_sdk.engine.event_loop as event_loop
+import sliphook_sdk.process.exit as ending
+import sliphook_sdk.protocol.limits as limits
+base.LINGER_S = event_loop.LINGER_S = {PATIENCE_S}
+limits.SHUTDOWN_TIMEOUT_S = ending._CLEANUP_S = {PATIENCE_S}
+"""
+
+
+def unhurried(source: str) -> str:
+    """The plugin, whose handlers no busy machine makes late after a cancel."""
+    return f"{textwrap.dedent(source)}{_UNHURRIED}"
+
+
+def patient(source: str) -> str:
+    """The same, and at its end it waits for handlers that are slow on a busy machine."""
+    return f"{textwrap.dedent(source)}{_PATIENT}"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sdk.conftest import Start
+from tests.sdk.conftest import Start, patient, unhurried
 from tests.sdk.driver import Child, Message, payload, tool_call
 
 PLUGIN = """
@@ -37,7 +37,7 @@ PLUGIN = """
             return context(*seen)
         if do == "wait":
             ctx.progress("waiting")
-            await asyncio.sleep(10)
+            await asyncio.sleep(120)
         await asyncio.sleep(0)
         return deny("no")
 
@@ -48,7 +48,7 @@ PLUGIN = """
     @plugin.on("turn_start")
     async def slow(turn):
         seen.append("turn_start")
-        await asyncio.wait_for(released().wait(), 10)
+        await asyncio.wait_for(released().wait(), 120)
         seen.append("turn_start done")
 
     @plugin.on("turn_end")
@@ -59,7 +59,7 @@ PLUGIN = """
     async def until_cancelled(*, ctx) -> str:
         ctx.progress("waiting")
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(120)
         except asyncio.CancelledError:
             ctx.log("info", "cancelled", cancelled=ctx.cancelled)
             raise
@@ -68,15 +68,15 @@ PLUGIN = """
     async def tidies_up(*, ctx) -> str:
         ctx.progress("waiting")
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(120)
         finally:
-            await asyncio.wait_for(released().wait(), 10)
+            await asyncio.wait_for(released().wait(), 120)
             ctx.log("info", "tidy")
 
     @plugin.tool
     def blocks(*, ctx) -> None:
         ctx.log("info", "begun")
-        ctx.wait(10)
+        ctx.wait(120)
 
     @plugin.on("notification")
     async def says_nothing(alert):
@@ -88,7 +88,7 @@ PLUGIN = """
     async def deaf(*, ctx) -> str:
         ctx.progress("waiting")
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(120)
         except asyncio.CancelledError:
             ctx.log("info", "not I")
         return "late"
@@ -106,7 +106,7 @@ PLUGIN = """
 
 @pytest.fixture
 def child(start: Start) -> Child:
-    child = start(PLUGIN)
+    child = start(unhurried(PLUGIN))
     child.initialize()
     return child
 
@@ -250,7 +250,9 @@ def but_progress(child: Child) -> list[Message]:
     return [message for message in child.unasked if message["method"] != "$/progress"]
 
 
-def test_the_end_waits_for_a_cancelled_handler_that_tidies_up(child: Child) -> None:
+def test_the_end_waits_for_a_cancelled_handler_that_tidies_up(start: Start) -> None:
+    child = start(patient(PLUGIN))
+    child.initialize()
     request = child.request("tool/call", tool_call("tidies_up"))
     child.said("$/progress")
     child.notify("$/cancelRequest", {"id": request})
@@ -289,7 +291,9 @@ def test_sigterm_ends_a_process_whose_loop_stands_still(child: Child) -> None:
     assert child.ended() == 0
 
 
-def test_sigterm_waits_for_events(child: Child) -> None:
+def test_sigterm_waits_for_events(start: Start) -> None:
+    child = start(patient(PLUGIN))
+    child.initialize()
     child.notify("event/turn_start", payload("turn_start"))
     assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start"]}
     child.terminate()

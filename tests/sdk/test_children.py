@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sdk.conftest import Start
+from tests.sdk.conftest import Start, patient, unhurried
 from tests.sdk.driver import Child, command, payload, tool_call
 
 PLUGIN = """
@@ -80,7 +80,7 @@ PLUGIN = """
 
 @pytest.fixture
 def child(start_each: Start) -> Child:
-    child = start_each(PLUGIN)
+    child = start_each(unhurried(PLUGIN))
     child.initialize()
     return child
 
@@ -200,9 +200,7 @@ def test_a_cancel_reaches_the_handler_and_is_answered_when_it_stops(child: Child
     child.notify("$/cancelRequest", {"id": request})
     assert child.reply(request)["error"] == {"code": -32800, "message": "request cancelled"}
     assert child.said("host/log")["fields"] == {"cancelled": True}
-    assert child.ask("ping", {}) == {}
-    assert child.replies == {}
-    assert child.unasked == []
+    assert (child.ask("ping", {}), child.replies, child.unasked) == ({}, {}, [])
 
 
 def test_cancels_of_what_is_not_under_way_are_ignored(child: Child) -> None:
@@ -304,7 +302,9 @@ def test_the_end_of_the_input_ends_the_process_with_handlers_stuck(child: Child)
     assert child.ended() == 0
 
 
-def test_what_was_asked_before_the_end_of_the_input_is_answered(child: Child) -> None:
+def test_what_was_asked_before_the_end_of_the_input_is_answered(start_each: Start) -> None:
+    child = start_each(patient(PLUGIN))
+    child.initialize()
     requests = [child.request("hook/pre_tool_call", do("deny")) for _ in range(20)]
     child.close_input()
     assert child.ended() == 0

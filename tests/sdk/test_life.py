@@ -18,7 +18,7 @@ from sliphook_sdk import (
     disabled,
 )
 from sliphook_sdk.testing import CallCancelled, Harness, PluginError
-from tests.sdk.conftest import Start
+from tests.sdk.conftest import Start, patient
 from tests.sdk.driver import payload, tool_call
 
 LIVES = """
@@ -64,7 +64,7 @@ def test_it_starts_before_it_is_ready_and_ends_once(start_each: Start) -> None:
 
 @pytest.mark.parametrize("ending", ["close_input", "terminate"])
 def test_it_cleans_up_when_the_host_is_gone(start_each: Start, ending: str) -> None:
-    child = start_each(LIVES)
+    child = start_each(patient(LIVES))
     child.initialize()
     getattr(child, ending)()
     assert child.ended() == 0
@@ -101,7 +101,7 @@ def test_an_installation_starts_nothing(start_each: Start) -> None:
 
 
 def test_a_start_that_finds_the_manifest_runs_at_an_installation_too(start_each: Start) -> None:
-    child = start_each(
+    source = (
         "import os\nfrom sliphook_sdk import Plugin\nplugin = Plugin('torture')\n"
         "@plugin.on_start(when_installed=True)\ndef begin():\n"
         "    plugin.add_tool(len_of, name='found')\n"
@@ -109,6 +109,7 @@ def test_a_start_that_finds_the_manifest_runs_at_an_installation_too(start_each:
         "@plugin.on_shutdown\ndef end(*, ctx):\n"
         "    open(os.path.join(ctx.data_dir, 'events'), 'w').write('end')\n"
     )
+    child = start_each(patient(source))
     manifest = child.ask("initialize", {**_params(child), "manifest_only": True})
     assert "found" in [tool["name"] for tool in manifest["tools"]]
     child.close_input()
@@ -153,13 +154,14 @@ def test_a_thread_of_on_start_waits_until_the_host_hears_it(start_each: Start) -
 
 
 def test_who_waits_for_a_host_that_goes_is_told(start_each: Start) -> None:
-    child = start_each(
+    source = (
         "import time\nfrom sliphook_sdk import NotConnected, Plugin\n"
         "plugin = Plugin('torture', uses=['notify'])\n"
         "@plugin.tool\ndef asks() -> None:\n"
         "    try: plugin.host.notify('info', 'anybody?')\n"
         "    except NotConnected as error: open('told', 'w').write(str(error))\n"
     )
+    child = start_each(patient(source))
     child.initialize()
     child.request("tool/call", tool_call("asks"))
     child.said("host/notify")

@@ -159,10 +159,13 @@ LONG = [
 
 def test_long_patterns_cost_more_steps_than_short_ones() -> None:
     """Each `?` of them makes a pattern with a colon in its place: 7,000 of 1,000 characters."""
-    before = time.process_time()
-    with pytest.raises(TooManySteps):
-        Order(TOOL, LONG).in_the_way(1)
-    assert time.process_time() - before < 0.1
+    took_s: list[float] = []
+    for _ in range(3):  # what the code takes comes again; what a busy machine adds does not
+        before = time.process_time()
+        with pytest.raises(TooManySteps):
+            Order(TOOL, LONG).in_the_way(1)
+        took_s.append(time.process_time() - before)
+    assert min(took_s) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 const SDK = new URL("../src/index.js", import.meta.url).href;
 
 const COMMON = {

@@ -116,7 +116,8 @@ test("while a tool goes on after its cancel, others are said to run", () =>
       assert.equal((await child.said("$/progress")).params.id, later);
       for (const id of [deaf, beside]) assert.equal((await child.reply(id)).result.content, "done");
       await child.reply(later);
-      assert.deepEqual(child.unasked, []);
+      // on a busy machine "deaf" goes on for so long that this is logged
+      assert.deepEqual(child.unasked.filter(({ method }) => method !== "host/log"), []);
     },
   ));
 

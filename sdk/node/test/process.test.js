@@ -375,14 +375,14 @@ for (const [how, end] of [
         await child.initialize();
         child.request(
           "tool/call",
-          payload({ call_id: "c-1", name: "stuck", timeout_s: 30, arguments: {} }),
+          payload({ call_id: "c-1", name: "stuck", timeout_s: 3600, arguments: {} }),
         );
         child.notify("event/turn_end", payload({}));
         await child.ask("ping");
         const began = performance.now();
         end(child);
         assert.equal(await child.ended(), 0);
-        assert.ok(performance.now() - began < 2000);
+        assert.ok(performance.now() - began < 60_000);
         assert.ok(fs.existsSync(path.join(child.folder, "told")));
       },
     ));

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from sliphook.adapters.attached import build as build_module
 from sliphook.adapters.attached.build import Client, build
 from sliphook.cli.main import main
-from tests.programs import Program, Workshop
+from tests.programs import WAIT_S, Program, Workshop
 
 from .fake_agent import Agent, daemons_end
 
@@ -32,6 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Client]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("clients")))
+        patch.setattr(build_module, "START_S", WAIT_S / 2)  # of a Python, on a busy machine
         return {"c": build(), "python": build(compiler=None)}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import trio
 
 from sliphook import PluginHost
-from tests.programs import WAIT_S, until
+from tests.programs import WAIT_S, until, whole_lines
 from tests.stubborn import lives
 
 from .made import PLAIN, server
@@ -81,6 +81,7 @@ async def test_a_server_that_says_nothing_holds_nobody_and_is_ended(tmp_path: Pa
         ):
             outcome = await turn.call_tool("add", {"a": 2, "b": 3})
             assert outcome.result.is_error
+            await until(lambda: whole_lines(own) != [])
         await until(lambda: not lives(int(own.read_text())))
 
 

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import ModelError
@@ -178,11 +179,18 @@ async def test_an_address_that_is_none(address: str) -> None:
 async def test_cancelling_while_the_server_is_silent() -> None:
     with LoopbackServer(Answer(["hold"])) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
+
+        async def hear(task_status: trio.TaskStatus[None]) -> None:
+            async with model.stream(HELLO, []) as pieces:
+                task_status.started()
+                await anext(pieces)
+
         with trio.fail_after(120):
-            with trio.move_on_after(0.2) as scope:
-                async with model.stream(HELLO, []) as pieces:
-                    await anext(pieces)
-            assert scope.cancelled_caught
+            async with trio.open_nursery() as nursery:
+                await nursery.start(hear)
+                await wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+            assert nursery.cancel_scope.cancelled_caught
             assert await trio.to_thread.run_sync(server.client_left.wait, 120)
         await model.aclose()
 

@@ -140,8 +140,11 @@ SPEAKER = """
 import sys, trio
 from pathlib import Path
 from sliphook.agent.conversation import Conversation
+from sliphook.agent.transcripts import writer_thread
 from sliphook.agent.transcripts.store import SessionRow, TranscriptError, Transcripts
 from sliphook_sdk.protocol import Message
+
+writer_thread.PATIENCE_S = 120.0
 
 async def main():
     said = Conversation(recorder=Transcripts.open(Path(sys.argv[1])).begin("s-1"))

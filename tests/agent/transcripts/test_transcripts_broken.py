@@ -20,7 +20,9 @@ from sliphook.agent.transcripts.writer_thread import TranscriptWriter
 from .stored import assistant, load, user
 
 
-async def test_a_locked_file_blocks_no_caller_and_loses_nothing(path: Path) -> None:
+async def test_a_locked_file_blocks_no_caller_and_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problems: list[str] = []
     with Transcripts.open(path, problems.append) as transcripts:
         recorder = transcripts.begin("s-1")
@@ -28,14 +30,15 @@ async def test_a_locked_file_blocks_no_caller_and_loses_nothing(path: Path) -> N
         await recorder.text("a")
         holder = connect(path)
         holder.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(writer_thread, "PATIENCE_S", 0.25)
         began_s = trio.current_time()
-        for letter in "bcdefgh":
-            await recorder.text(letter)
-        assert trio.current_time() - began_s < 1.0  # one wait, not seven
+        for _ in range(1_000):
+            await recorder.text("b")
+        assert trio.current_time() - began_s < 60  # one wait: a thousand take 250 s
         holder.execute("ROLLBACK")
         holder.close()
     assert problems == []
-    assert load(path, "s-1") == [user("one"), assistant("abcdefgh")]
+    assert load(path, "s-1") == [user("one"), assistant("a" + "b" * 1_000)]
 
 
 async def test_a_file_that_stays_locked_is_told_once(
