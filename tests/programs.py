@@ -210,6 +210,19 @@ def stop(pid: int) -> None:
 
 
 @pytest.fixture
+def patient_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plugin is ended before it has done what it does at `shutdown`, however busy the machine."""
+    for name in ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S"):
+        monkeypatch.setattr(f"sliphook.process.shutdown.{name}", WAIT_S)
+
+
+@pytest.fixture
+def patient_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logs are written to their end before they are closed, however busy the machine."""
+    monkeypatch.setattr("sliphook.process.log_files.CLOSE_S", WAIT_S)
+
+
+@pytest.fixture
 def shop(tmp_path: Path) -> Workshop:
     """Writes plugins into the test's own folder."""
     return Workshop(tmp_path)

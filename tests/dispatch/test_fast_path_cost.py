@@ -54,10 +54,12 @@ FAKES = str(Path(sliphook.testing.__file__).parent)
 async def test_the_work_of_one_hook_in_function_calls() -> None:
     """The host's function calls for one hook are counted, as time differs by machine.
 
-    They were 63, and are up to 66 on a busy machine.
+    They were 63. Of several hooks the least counts: where the machine is busy, timers of the host
+    run in between.
     """
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
     counted = 0
+    calls: list[int] = []
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal counted
@@ -68,11 +70,13 @@ async def test_the_work_of_one_hook_in_function_calls() -> None:
         await ask(turn)
         sys.setprofile(count)
         try:
-            for _ in range(10):
+            for _ in range(30):
+                counted = 0
                 await ask(turn)
+                calls.append(counted)
         finally:
             sys.setprofile(None)
-    assert 40 < counted / 10 < 70
+    assert 40 < min(calls) < 70, calls
 
 
 GUARD = f"""#!{sys.executable}

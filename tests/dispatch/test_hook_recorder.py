@@ -30,13 +30,15 @@ def body_of(record: TraceRecord) -> dict[str, Any]:
 
 async def test_an_outcome_says_who_had_what_part() -> None:
     kept = Kept()
-    hook = {"event": "pre_tool_call", "timeout_s": 0.05}
     guard = FakePlugin(
         "guard",
-        subscriptions=[hook],
         hooks={"pre_tool_call": {"decision": "ask", "reason": "is it Friday?"}},
     )
-    slow = FakePlugin("slow", subscriptions=[hook], hooks={"pre_tool_call": HANGS})
+    slow = FakePlugin(
+        "slow",
+        subscriptions=[{"event": "pre_tool_call", "timeout_s": 0.05}],
+        hooks={"pre_tool_call": HANGS},
+    )
     logger = FakePlugin("logger", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])
     with trio.fail_after(120):
         async with PluginHost([guard, slow, logger], trace=kept) as host, host.session() as session:

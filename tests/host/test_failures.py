@@ -12,7 +12,8 @@ import pytest
 import trio
 
 from sliphook import PluginHost
-from tests.programs import WAIT_S, Workshop, until
+from sliphook.transport.silence_watch import SilenceWatch
+from tests.programs import WAIT_S, Workshop
 
 from .guarding import QUICK_S, ask, guarding
 
@@ -196,7 +197,16 @@ async def test_silence_is_not_the_agents_own(
     The rest of the message has come meanwhile, so the plugin is not at fault.
     """
     monkeypatch.setattr("sliphook.transport.silence_watch.MESSAGE_SILENCE_S", 0.2)
-    begun, go, done = shop.flag("begun"), shop.flag("go"), shop.flag("done")
+    go, done = shop.flag("go"), shop.flag("done")
+    look = SilenceWatch.look
+    begun = trio.Event()
+
+    def looked(watch: SilenceWatch, mid_message: bool) -> None:
+        look(watch, mid_message)
+        if mid_message:
+            begun.set()
+
+    monkeypatch.setattr(SilenceWatch, "look", looked)
     probe = shop.program(
         hears=["pre_tool_call"],
         on="""
@@ -204,7 +214,6 @@ async def test_silence_is_not_the_agents_own(
             message = {"jsonrpc": "2.0", "id": id, "result": {"decision": "allow"}}
             answer = json.dumps(message).encode()
             raw(b"Content-Length: %d\\r\\n\\r\\n" % len(answer) + answer[:5])
-            set_flag("begun")
             wait_for_flag("go")
             raw(answer[5:])
             set_flag("done")
@@ -213,15 +222,16 @@ async def test_silence_is_not_the_agents_own(
     )
 
     async def block() -> None:
-        await until(begun.exists)
-        await trio.sleep(0.05)  # long enough for the loop to have read the beginning
+        await begun.wait()
         go.touch()
-        until_s = time.monotonic() + 0.4
-        while time.monotonic() < until_s or not done.exists():
+        began_s = time.monotonic()
+        while time.monotonic() < began_s + 0.4 or not done.exists():
+            assert time.monotonic() < began_s + WAIT_S
             time.sleep(0.01)  # noqa: ASYNC251 - the agent's fault is what is tested
 
     for _ in range(3):
-        for flag in (begun, go, done):
+        begun = trio.Event()
+        for flag in (go, done):
             flag.unlink(missing_ok=True)
         with trio.fail_after(WAIT_S):
             async with PluginHost([probe.path]) as host, trio.open_nursery() as nursery:

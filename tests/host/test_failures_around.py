@@ -183,13 +183,11 @@ async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(
             PluginHost([probe.path], on_problem=lambda plugin, line: problems.append(line)) as host,
             host.session() as session,
         ):
-            with trio.move_on_after(2.0):
-                while not problems:
-                    async with session.turn("hello"):
-                        pass
-                    await trio.sleep(0.02)
+            while not problems:
+                async with session.turn("hello"):
+                    pass
+                await trio.sleep(0.02)
             host.kill()
-    assert problems
     assert "closed its standard input and lives on" in problems[0]
 
 
@@ -235,10 +233,10 @@ async def test_a_tool_of_a_plugin_that_fails_is_a_result(shop: Workshop) -> None
         "late": "return NOTHING",
         "error": 'send(id=id, error={"code": 1, "message": "no"})\nreturn NOTHING',
     }
-    tools = [{"name": "look", "timeout_s": QUICK_S}]
     seen: dict[str, tuple[str, str]] = {}
     for name, on in answers.items():
-        probe = shop.program(name, tools=tools, on=case_of("tool/call", on))
+        tool = {"name": "look", "timeout_s": QUICK_S if name == "late" else WAIT_S}
+        probe = shop.program(name, tools=[tool], on=case_of("tool/call", on))
         with trio.fail_after(WAIT_S):
             async with (
                 PluginHost([probe.path]) as host,
@@ -278,7 +276,11 @@ async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(
 ) -> None:
     """What can be read by then is read first: who answered in time has answered."""
     hasty = [{"event": "user_prompt_submit", "timeout_s": 0.2}]
-    prompt = shop.program("prompt", subscriptions=hasty)
+    answered = shop.flag("answered")
+    answer = "reply(id, {})\nset_flag('answered')\nreturn NOTHING"
+    prompt = shop.program(
+        "prompt", subscriptions=hasty, on=case_of("hook/user_prompt_submit", answer)
+    )
     silent = shop.program(
         "silent",
         subscriptions=hasty,
@@ -292,7 +294,10 @@ async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(
         ):
             fire = session.hooks.begin("user_prompt_submit", turn, source="user", text="hello")
             await trio.lowlevel.checkpoint()  # it is written
-            time.sleep(0.8)  # noqa: ASYNC251 - this is what the agent does wrong
+            began_s = time.monotonic()
+            while time.monotonic() < began_s + 0.8 or not answered.exists():
+                assert time.monotonic() < began_s + WAIT_S
+                time.sleep(0.01)  # noqa: ASYNC251 - this is what the agent does wrong
             outcome = await fire.wait()
     assert [(part.plugin, part.status) for part in outcome.parts] == [
         ("prompt", "answered"),

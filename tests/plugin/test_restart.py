@@ -68,7 +68,8 @@ async def test_a_guard_that_is_not_there_denies(shop: Workshop) -> None:
     guard = shop.program(
         "guard",
         subscriptions=[
-            {"event": "pre_tool_call", "timeout_s": 0.2},
+            {"event": "pre_tool_call", "match": {"tool_name": "first"}, "timeout_s": WAIT_S},
+            {"event": "pre_tool_call", "match": {"tool_name": "mine"}, "timeout_s": 0.2},
             {"event": "user_prompt_submit", "timeout_s": 0.2},
         ],
         before=RESTARTS_WAIT,
@@ -80,7 +81,7 @@ async def test_a_guard_that_is_not_there_denies(shop: Workshop) -> None:
     with trio.fail_after(WAIT_S):
         async with PluginHost([guard.path]) as host, host.session() as session:
             async with session.turn("there") as turn:
-                assert (await turn.call_tool("mine", {}, run=own)).status == "ok"
+                assert (await turn.call_tool("first", {}, run=own)).status == "ok"
             hold.unlink()
             kill(host)
             await until(lambda: host.plugins[0].restarts == 1)
@@ -101,7 +102,7 @@ async def test_a_guard_that_is_not_there_denies(shop: Workshop) -> None:
 async def test_a_hook_waits_for_a_plugin_that_comes_back_in_time(shop: Workshop) -> None:
     guard = shop.program(
         "guard",
-        hears=["pre_tool_call"],
+        subscriptions=[{"event": "pre_tool_call", "timeout_s": WAIT_S}],
         on="if method == 'hook/pre_tool_call' and set_flag('asked'): os._exit(1)",
     )
 
@@ -278,7 +279,11 @@ async def test_a_guard_that_is_removed_between_the_phases(shop: Workshop) -> Non
 
 async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Workshop) -> None:
     hold = shop.flag("hold")
-    probe = shop.program(hears=["session_start", "user_prompt_submit"], before=RESTARTS_WAIT)
+    probe = shop.program(
+        hears=["session_start"],
+        subscriptions=[{"event": "user_prompt_submit", "timeout_s": WAIT_S}],
+        before=RESTARTS_WAIT,
+    )
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host, host.session() as session:
             await session.ready()

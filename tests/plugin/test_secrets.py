@@ -16,7 +16,7 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.testing import FakePlugin
 from sliphook.trace.file_sink import FileTrace
 from sliphook_sdk.protocol import EnvWant, Manifest
-from tests.programs import until
+from tests.programs import WAIT_S, until
 
 
 def manifest(**fields: Any) -> Manifest:
@@ -233,6 +233,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.usefixtures("patient_logs")
 async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path) -> None:
     path = tmp_path / "telltale"
     path.write_text(textwrap.dedent(TELLTALE))
@@ -252,7 +253,7 @@ async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path
                 reasons.append((await turn.submit()).reason)
             await until(lambda: bool(host.plugins[0].stderr_tail))
             tail = host.plugins[0].stderr_tail
-    assert trace.close() is None
+    assert trace.close(WAIT_S) is None
     assert 'tok\\"en-123' in reasons[0]  # the agent itself gets what the plugin said
     assert tail == ("starting with [redacted]",)
     assert "starting with [redacted]" in logged
@@ -283,7 +284,7 @@ async def test_settings_of_which_nothing_is_known_yet_are_not_traced_at_all(tmp_
                     "key": "key-456",
                     "colour": "blue",
                 }
-    assert trace.close() is None
+    assert trace.close(WAIT_S) is None
     shown = [
         line.partition('"config":')[2].split("}")[0]
         for line in (tmp_path / "trace").read_text().splitlines()
@@ -337,7 +338,7 @@ async def test_a_request_of_a_plugin_that_is_called_initialize_is_only_recorded(
             on_problem=lambda _plugin, message: problems.append(message),
         ) as host:
             assert host.plugins[0].state == state
-    assert trace.close() is None
+    assert trace.close(WAIT_S) is None
     assert "fault of the host" not in "".join(problems)
     written = (tmp_path / "trace").read_text()
     assert "key-456" not in written
@@ -383,6 +384,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.usefixtures("patient_logs")
 async def test_the_agents_own_keys_are_hidden_whoever_repeats_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,7 +404,7 @@ async def test_the_agents_own_keys_are_hidden_whoever_repeats_them(
     with trio.fail_after(120):
         async with host, host.session() as session, session.turn("hi") as turn:
             await turn.submit()
-    assert trace.close() is None
+    assert trace.close(WAIT_S) is None
     written = (
         (tmp_path / "trace").read_text()
         + (tmp_path / "logs" / "spy.log").read_text()

@@ -281,15 +281,23 @@ async def test_cancelled_while_it_opens(shop: Workshop, monkeypatch: pytest.Monk
     assert scope.cancelled_caught
 
 
+@pytest.mark.usefixtures("patient_ends")
 async def test_one_that_has_not_declared_itself_is_sent_nothing_but_exit(shop: Workshop) -> None:
     main = (
         "receive()\nrequest('q', 'host/notify', level='info', message='x')\n"
         "while receive().get('method') != 'exit': pass\nreceive()"
     )
     slow = shop.program("slow", main=main)
-    with trio.fail_after(WAIT_S), trio.move_on_after(0.5):
-        async with PluginHost([slow.path]):
-            pytest.fail("it has opened")
+    with trio.fail_after(WAIT_S), trio.CancelScope() as opening:
+
+        async def give_up() -> None:
+            await slow.has_reply("q")
+            opening.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(give_up)
+            async with PluginHost([slow.path]):
+                pytest.fail("it has opened")
     assert slow.methods() == ["initialize", "exit", "EOF"]
     assert slow.replies()["q"]["error"]["code"] == -32001
 

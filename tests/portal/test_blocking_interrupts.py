@@ -210,6 +210,7 @@ def test_ctrl_c_that_stays_inside_the_turn_withdraws_the_call() -> None:
     assert [payload.outcome for payload in plugin.payloads("turn_end")] == ["completed"]
 
 
+@pytest.mark.usefixtures("patient_ends")
 def test_ctrl_c_while_the_host_is_left_kills_the_plugins(shop: Workshop) -> None:
     """It is impatience: the way out goes on, and asks no plugin to end any more."""
     asked = shop.flag("asked")
@@ -222,7 +223,7 @@ def test_ctrl_c_while_the_host_is_left_kills_the_plugins(shop: Workshop) -> None
                 os._exit(0)
             signal.signal(signal.SIGTERM, asked)
         """,
-        on="if method == 'shutdown': time.sleep(60)",
+        on=f"if method == 'shutdown': time.sleep({2 * WAIT_S})",
     )
 
     def impatient() -> None:
@@ -255,12 +256,13 @@ def test_ctrl_c_in_the_approver_reaches_it() -> None:
     assert outcomes(plugin) == ["interrupted"]
 
 
-def test_ctrl_c_while_the_host_opens() -> None:
+def test_ctrl_c_while_the_host_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", WAIT_S * 2)
     plugin = FakePlugin("p", initialize=HANGS)
     began = time.monotonic()
     with when(plugin, "initialize", ctrl_c), pytest.raises(KeyboardInterrupt), PluginHost([plugin]):
         raise AssertionError("it does not open")
-    assert time.monotonic() - began < 8.0
+    assert time.monotonic() - began < WAIT_S, "it waited for the plugin"
 
 
 def test_a_program_that_never_leaves_the_block_can_end(shop: Workshop) -> None:

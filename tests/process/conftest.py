@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tests.leaks import nothing_is_left_behind
-from tests.programs import shop
+from tests.programs import patient_ends, patient_logs, shop
 
-__all__ = ["nothing_is_left_behind", "shop"]
+__all__ = ["nothing_is_left_behind", "patient_ends", "patient_logs", "shop"]

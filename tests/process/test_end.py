@@ -15,12 +15,13 @@ from sliphook.process import spawn as spawning
 from tests.programs import EVERYTHING, WAIT_S, Workshop, group_lives, stop, until
 
 GRACE_S = 0.3
+SHUTDOWN, EXIT, TERM = GRACES = ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S")
 
 
-@pytest.fixture(autouse=True)
-def _short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps of the ladder, shorter, so that the test sees all of it and is quick."""
-    for name in ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S"):
+    for name in GRACES:
         monkeypatch.setattr(f"sliphook.process.shutdown.{name}", GRACE_S)
 
 
@@ -50,29 +51,37 @@ for _ in range(10_000):
 reply(message["id"], None)
 """
 
-# how it behaves: what runs first, its main program, how many graces its end takes
-LADDER = {
-    "ends when asked": ("", "serve()", 0),
-    "ends at EOF only": ("", ENDS_AT_EOF, 0),
-    "does not answer shutdown, ends at exit": ("", SHAKES_HANDS + ENDS_AT_EXIT, 1),
-    "answers and stays": (NOTES_TERM, f"{SHAKES_HANDS}reply(receive()['id'], None)\n{STAYS}", 1),
-    "hangs, ends at SIGTERM": (NOTES_TERM, SHAKES_HANDS + STAYS, 2),
-    "ignores SIGTERM": (IGNORES_TERM, SHAKES_HANDS + STAYS, 3),
-    "exits first": ("", f"{SHAKES_HANDS}receive()\nos._exit(0)", 0),
+# how it behaves: what runs first, its main program, which graces its end takes
+LADDER: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
+    "ends when asked": ("", "serve()", ()),
+    "ends at EOF only": ("", ENDS_AT_EOF, ()),
+    "does not answer shutdown, ends at exit": ("", SHAKES_HANDS + ENDS_AT_EXIT, (SHUTDOWN,)),
+    "answers and stays": (
+        NOTES_TERM,
+        f"{SHAKES_HANDS}reply(receive()['id'], None)\n{STAYS}",
+        (EXIT,),
+    ),
+    "hangs, ends at SIGTERM": (NOTES_TERM, SHAKES_HANDS + STAYS, (SHUTDOWN, EXIT)),
+    "ignores SIGTERM": (IGNORES_TERM, SHAKES_HANDS + STAYS, GRACES),
+    "exits first": ("", f"{SHAKES_HANDS}receive()\nos._exit(0)", ()),
     "dies of the shutdown": (
         "",
         f"{SHAKES_HANDS}receive()\nos.kill(os.getpid(), signal.SIGSEGV)",
-        0,
+        (),
     ),
-    "writes 10 MB at the end": ("", SHAKES_HANDS + WRITES_MUCH, 0),
-    "leaves a grandchild that holds the pipes": (GRANDCHILD, "serve()", 0),
+    "writes 10 MB at the end": ("", SHAKES_HANDS + WRITES_MUCH, ()),
+    "leaves a grandchild that holds the pipes": (GRANDCHILD, "serve()", ()),
     "closes its input first": ("", f"{SHAKES_HANDS}os.close(0)\n{STAYS}", None),
 }
 
 
+@pytest.mark.usefixtures("patient_ends")
 @pytest.mark.parametrize("case", LADDER)
-async def test_the_ladder(shop: Workshop, case: str) -> None:
+async def test_the_ladder(shop: Workshop, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graces that it takes are short; any other one would take as long as a wait may."""
     before, main, graces = LADDER[case]
+    for name in GRACES if graces is None else graces:
+        monkeypatch.setattr(f"sliphook.process.shutdown.{name}", GRACE_S)
     probe = shop.program(before=before, main=main)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host:
@@ -82,11 +91,12 @@ async def test_the_ladder(shop: Workshop, case: str) -> None:
         took_s = time.monotonic() - began
     await until(lambda: not group_lives(pid))
     if graces is not None:
-        assert graces * GRACE_S <= took_s < (graces + 1) * GRACE_S + 1.0, took_s
+        assert len(graces) * GRACE_S <= took_s < WAIT_S, took_s
     if "SIGTERM" in before and "SIG_IGN" not in before:
         assert probe.methods()[-1] == "SIGTERM"
 
 
+@pytest.mark.usefixtures("short_graces")
 async def test_a_stopped_one_ends_all_the_same(shop: Workshop) -> None:
     probe = shop.program(hears=EVERYTHING)
     with trio.fail_after(WAIT_S):
@@ -97,6 +107,7 @@ async def test_a_stopped_one_ends_all_the_same(shop: Workshop) -> None:
     await until(lambda: not group_lives(pid))
 
 
+@pytest.mark.usefixtures("short_graces")
 async def test_all_at_once(shop: Workshop) -> None:
     """Twelve that have to be killed take as long as one."""
     programs = [
@@ -140,6 +151,7 @@ async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> No
     assert host.plugins[0].state == "stopped"
 
 
+@pytest.mark.usefixtures("patient_ends")
 async def test_the_last_words_are_read(shop: Workshop) -> None:
     """What a plugin logs and what it prints while it ends is not lost."""
     said: list[tuple[str, str]] = []
@@ -161,6 +173,7 @@ async def test_the_last_words_are_read(shop: Workshop) -> None:
     assert ("stderr", "good bye") in said
 
 
+@pytest.mark.usefixtures("patient_ends")
 async def test_the_events_of_the_end_come_before_the_shutdown(shop: Workshop) -> None:
     """The plugin reads slowly; everything that waits for it is still said."""
     slow = shop.program(hears=EVERYTHING, before="def heard(message):\n    time.sleep(0.001)")

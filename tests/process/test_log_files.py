@@ -25,6 +25,8 @@ from sliphook.process.log_files import (
 )
 from tests.programs import WAIT_S, Workshop, until
 
+pytestmark = pytest.mark.usefixtures("patient_logs")
+
 
 def lines_of(file: Path) -> list[str]:
     """The lines without their time and process."""
@@ -203,6 +205,7 @@ def test_a_disk_that_hangs_blocks_no_caller(
         return open_private(path, flags)
 
     monkeypatch.setattr(log_files, "open_private", hangs)
+    monkeypatch.setattr(log_files, "CLOSE_S", 0.1)
     logs = PluginLogs(tmp_path)
     for number in range(MAX_WAITING + 100):
         logs.write("guard", "info", str(number))

@@ -12,6 +12,8 @@ from sliphook import PluginHost, PluginSpec
 from sliphook_sdk.protocol import Manifest
 from tests.programs import WAIT_S, Workshop, until
 
+pytestmark = pytest.mark.usefixtures("patient_ends")
+
 ASK = """
 def ask(id, method, **params):
     request(id, method, **params)

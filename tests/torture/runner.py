@@ -20,7 +20,7 @@ from tests.torture.stage import play
 SIDE_BY_SIDE = 14
 SLACK = 10.0
 """The exact limits are for `make torture` on a quiet machine."""
-SETTLE_S = 5.0
+SETTLE_S = 120.0
 """The threads that write logs and close files may need a moment more."""
 
 
