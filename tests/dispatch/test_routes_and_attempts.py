@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.plugin.model_servers import ModelServers
@@ -237,6 +238,27 @@ def test_a_closed_guard_that_replaces_sees_it_too_and_may_mend_it() -> None:
     assert fire("pre_llm_call", answers, among=every.again, about=attempt(2)).outcome.denied
     unchanged = fire("pre_llm_call", {}, among=every.again, about=attempt(2))
     assert unchanged.lines == ["ask mender"]
+
+
+@pytest.mark.parametrize("wants", [{"on_failure": "closed"}, {"attempts": True}])
+def test_one_that_fits_only_what_another_makes_of_it_is_asked_last(wants: dict[str, Any]) -> None:
+    """Its place among those that replace is past by then."""
+    every = Audience(
+        [
+            router("mender", attempts=True),
+            router("hider", order=1, on_failure="closed"),
+            router("judge", order=2, match={"model": "small"}, priority=9, **wants),
+        ]
+    )
+    answers: dict[str, Any] = {
+        "mender": {"replace": {"model": "big"}},
+        "hider": {"replace": {"model": "small"}},
+        "judge": {"decision": "deny", "reason": "not that one"},
+    }
+    for among in (every, every.again):
+        fired = fire("pre_llm_call", answers, among=among, about=attempt(2), shows="model")
+        assert fired.lines == ["ask mender(scripted)", "ask hider(big)", "ask judge(small)"]
+        assert fired.outcome.denied
 
 
 def test_a_failure_before_another_attempt_counts_as_always() -> None:

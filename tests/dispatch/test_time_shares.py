@@ -106,6 +106,25 @@ async def test_a_slow_one_alone_has_all_the_time(autojump_clock: MockClock) -> N
     assert (outcome.status, ran, took_s, told) == ("ok", ["ran"], 1.9, [])
 
 
+async def test_a_guard_has_its_time_before_another_attempt_too(autojump_clock: MockClock) -> None:
+    """Those that asked for it have less, and one of them replaces something."""
+    hears = {"event": "pre_llm_call", "replaces": True, "attempts": True, "timeout_s": 0.5}
+    mender = FakePlugin(
+        "mender", hooks={"pre_llm_call": {"replace": {"model": "big"}}}, subscriptions=[hears]
+    )
+    guard = FakePlugin("guard", hooks={"pre_llm_call": After(2.0, NO)})
+    async with (
+        PluginHost([mender, guard]) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        for attempt in (1, 2):
+            gate = await turn.pre_llm_call(
+                provider=None, model="small", messages=[], tools=[], attempt=attempt
+            )
+            assert (gate.denied, gate.reason) == (True, "guard: no")
+
+
 @pytest.mark.parametrize("on_failure", ["open", "closed"])
 async def test_who_cannot_be_asked_any_more_is_said(
     on_failure: str, autojump_clock: MockClock

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sliphook import PluginHost
-from sliphook.testing import CRASHES, FakePlugin
+from sliphook.testing import CRASHES, After, FakePlugin
 from sliphook_sdk.protocol import Manifest, Subscription
 from tests.programs import WAIT_S, Program, Workshop, until
 
@@ -105,6 +105,72 @@ async def test_an_approved_guard_has_its_name_at_once_whoever_claims_it(
         await host.update([claims, guard])
         assert [one.state for one in host.plugins] == ["refused", "failed"]
         assert (await ask(host)).denied
+
+
+async def test_an_approved_guard_that_lost_its_name_while_disabled_guards_when_it_is_enabled(
+    autojump_clock: MockClock,
+) -> None:
+    guard = FakePlugin("guard", hears=["pre_tool_call"], initialize=CRASHES, recorded=True)
+    claims = FakePlugin("guard")
+    async with PluginHost([guard, claims]) as host:
+        await host.disable("guard")
+        await host.update([guard, claims])
+        assert [one.state for one in host.plugins] == ["disabled", "ready"]
+        assert not (await ask(host)).denied
+        await host.enable("guard")
+        assert [one.state for one in host.plugins] == ["failed", "refused"]
+        assert (await ask(host)).denied
+
+
+async def test_none_is_asked_in_place_of_a_guard_that_has_lost_its_name_meanwhile(
+    autojump_clock: MockClock,
+) -> None:
+    slow, guard, other = (
+        FakePlugin(
+            "slow",
+            hooks={"pre_tool_call": After(2.0)},
+            subscriptions=[{"event": "pre_tool_call", "replaces": True}],
+        ),
+        FakePlugin("guard", hears=["pre_tool_call"]),
+        FakePlugin("guard", hears=["pre_tool_call"]),
+    )
+    async with PluginHost([slow, guard]) as host, trio.open_nursery() as nursery:
+
+        async def change() -> None:
+            await slow.hears("pre_tool_call")
+            await host.update([slow, other, guard])
+
+        nursery.start_soon(change)
+        outcome = await ask(host)
+    assert outcome.denied
+    assert "guard (left out) is refused" in outcome.reason
+    assert other.names() == []
+
+
+async def test_two_guards_that_are_left_out_for_one_name_both_deny(
+    autojump_clock: MockClock,
+) -> None:
+    early, late, approved = (
+        FakePlugin("guard", hears=["pre_tool_call"]),
+        FakePlugin(
+            "guard", subscriptions=[{"event": "user_prompt_submit", "on_failure": "closed"}]
+        ),
+        FakePlugin("guard", recorded=True),
+    )
+    async with PluginHost([early]) as host, trio.open_nursery() as nursery:
+        await host.update([early, approved])
+        assert [one.state for one in host.plugins] == ["refused", "ready"]
+        early.freeze()
+        nursery.start_soon(host.update, [early, late])
+        await wait_all_tasks_blocked()
+        assert [one.state for one in host.plugins] == ["starting", "ready"]
+        early.thaw()
+        await wait_all_tasks_blocked()
+        assert [one.state for one in host.plugins] == ["ready", "refused"]
+        async with host.session() as session, session.turn("hello") as turn:
+            prompt = await turn.submit()
+            assert prompt.denied
+            assert "the name guard is taken" in prompt.reason
 
 
 @pytest.mark.parametrize("by", ["manifest", "file"])

@@ -181,6 +181,24 @@ async def test_while_it_is_being_restarted_by_hand(autojump_clock: MockClock) ->
     assert plugin.starts == 2
 
 
+async def test_it_guards_from_the_order_on_that_enables_it_while_it_still_ends(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = FakePlugin("guard", hears=["pre_tool_call"])
+    async with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        trio.open_nursery() as nursery,
+    ):
+        plugin.freeze()
+        for order, status in ((host.disable, "ok"), (host.enable, "denied"), (host.disable, "ok")):
+            nursery.start_soon(order, "guard")
+            await trio.testing.wait_all_tasks_blocked()
+            assert [one.state for one in host.plugins] == ["stopping"]
+            assert (await run_shell(session))[0] == status
+        plugin.thaw()
+
+
 async def test_a_kill_in_mid_session_lifts_nothing(autojump_clock: MockClock) -> None:
     async with (
         PluginHost([FakePlugin("guard", hears=["pre_tool_call"])]) as host,

@@ -146,6 +146,20 @@ def test_an_open_one_that_stood_before_the_guard_already_may_stay() -> None:
     assert asks_for_more(fewer, before) == ["not to guard pre_tool_call as before"]
 
 
+def test_a_guard_that_is_not_asked_before_further_attempts_is_weaker() -> None:
+    once, again = (
+        {"event": "pre_llm_call", "on_failure": "closed"} | more
+        for more in ({}, {"attempts": True})
+    )
+    assert asks_for_more(manifest(again), manifest(once)) == ["not to guard pre_llm_call as before"]
+    assert asks_for_more(manifest(once), manifest(again)) == []
+    before = {"event": "pre_llm_call", "match": {"model": "small"}}
+    approved, declared = manifest(before, again), manifest({**before, "attempts": True}, again)
+    assert asks_for_more(approved, declared) == ["not to guard pre_llm_call as before"]
+    replaces = [manifest({**one, "replaces": True}) for one in (once, again)]
+    assert asks_for_more(*replaces) == ["to replace in pre_llm_call"]
+
+
 def test_the_only_tools_guard_by_default() -> None:
     assert asks_for_more(
         manifest({"event": "pre_tool_call"}), manifest({"event": "user_prompt_submit"})

@@ -221,6 +221,35 @@ def test_a_fault_in_the_settings_leaves_the_recorded_guard_closed() -> None:
     assert read.routes["pre_tool_call"][0].on_failure == "closed"
 
 
+CLOSED_BY_THE_USER = {"user_prompt_submit": Override(on_failure="closed")}
+OPEN = msgspec.structs.replace(
+    RECORD,
+    subscriptions=[
+        Subscription(event="user_prompt_submit"),
+        Subscription(event="user_prompt_submit", match={"source": "queued"}),
+        Subscription(event="stop"),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "settings"),
+    [
+        (OPEN, {"nonsense": Override()}),
+        (OPEN, {"stop": Override(on_failure="closed")}),
+        (OPEN, {}),  # the second would never be asked
+        (msgspec.structs.replace(OPEN, protocol_version=7), {}),
+    ],
+    ids=["a misspelt name", "what cannot be closed", "what is covered", "a record of another host"],
+)
+def test_what_the_user_closes_is_closed_although_the_plugin_cannot_be_used(
+    record: Manifest, settings: dict[str, Override]
+) -> None:
+    read, _ = recorded_manifest(spec(recorded=record, overrides=settings | CLOSED_BY_THE_USER))
+    assert read is not None
+    assert list(read.closed_routes()) == ["user_prompt_submit"]
+
+
 def test_a_record_that_cannot_be_used_says_what_to_do_and_still_guards() -> None:
     """What it would have matched is not known, so in doubt it denies."""
     shell = Subscription(event="pre_tool_call", match={"tool_name": "shell"})

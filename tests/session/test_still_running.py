@@ -403,3 +403,17 @@ async def test_a_plugin_without_an_sdk_that_replies_when_it_is_done(shop: Worksh
     # how soon it is done depends on the machine
     words_of_ends = ("it succeeded, so its work is done", "returned a result for the tool deploy")
     await until(lambda: any(words in line for line in lines for words in words_of_ends))
+
+
+async def test_a_turn_keeps_no_call_whose_work_has_ended(autojump_clock: MockClock) -> None:
+    """A call holds its arguments, and a turn may last for days."""
+    slow = FakePlugin("slow", tools={"deploy": After(100.0)})
+    async with (
+        PluginHost([slow]) as host,
+        host.session() as session,
+        session.turn("go on") as turn,
+    ):
+        for _ in range(3):
+            assert (await turn.call_tool("deploy", {})).status == "timed_out"
+            await trio.sleep(1.0)  # it has stopped by then
+        assert len(turn.told_to_stop) == 1

@@ -100,6 +100,22 @@ async def test_what_is_written_first(full: int, sizes: tuple[int, ...], begun: i
         assert owner.noted == items[begun:]
 
 
+async def test_the_number_of_a_closed_pipe_may_be_another_file_s() -> None:
+    read, theirs = os.pipe()
+    number = descriptors.take(theirs)
+    writer = PipeWriter(number, Deadlines(), Owner())
+    writer.close()
+    os.dup2(theirs, number)
+    try:
+        assert writer.write(b"not for it") == 0
+        os.set_blocking(read, False)
+        with pytest.raises(BlockingIOError):
+            os.read(read, 1)
+    finally:
+        for descriptor in (number, theirs, read):
+            os.close(descriptor)
+
+
 class Recorder:
     """Notes what is to be recorded."""
 

@@ -74,7 +74,15 @@ class Fire(PendingOutcome):
         # a single round ends with the last call's own timeout; several in a row need a common end
         timed = budget_s is not None or audience.has_sequence
         self._timer = Timer(self._out_of_budget) if timed else None
-        self._budget_s = audience.longest_s if budget_s is None else budget_s
+        whole = audience.whole or audience  # all may be asked in the last round
+        self._budget_s = whole.longest_s if budget_s is None else budget_s
+        if audience.has_sequence:
+            # in a later round another plugin may have the name of one of these
+            self._plugins = {
+                one.plugin: plugin
+                for one in whole
+                if (plugin := plugins.get(one.plugin)) is not None
+            }
         self._ends_at = 0.0
 
     def begin(self) -> None:

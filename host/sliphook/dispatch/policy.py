@@ -111,7 +111,7 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     asks: list[Ask] = []
     tells: list[Tell] = []
     for route, subscriber in turns.left(merge.payload):
-        if again is not None and route.replaces:
+        if again is not None and route.replaces and not (route.guards or route.attempts):
             continue  # it was asked before the first attempt, and what it said stands
         if route.mode == "event":
             tells.append(Tell(subscriber, route, merge.payload))

@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from sliphook.dispatch.audience import Audience, Subscriber
-from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
+from sliphook.dispatch.broadcast import Listeners, listeners_among
 from sliphook.dispatch.hook_recorder import HookRecorder, Spans
 from sliphook.files.paths import plugin_data
 from sliphook.forks import Home
@@ -55,6 +55,7 @@ from .admission import (
 )
 from .alerts import Alerts
 from .failed_answers import FailedAnswers
+from .reloads import tell_of_sessions
 from .submissions import PluginMessages, Submissions
 
 _IN_INTERRUPT = tuple(entry.name for entry in CATALOGUE.values() if entry.in_interrupt)
@@ -180,13 +181,8 @@ class HostState:
             name = self._file_names[plugin] = name_of_files(plugin.spec, taken)
             taken[name] = plugin.spec
             # a guard that is absent still guards: its closed hooks count before it runs
-            if plugin.recorded is None:
-                continue
-            holder = self._by_name.get(plugin.name)
-            if holder is not None and holder.recorded is None:
-                self._leave_out(holder, f"the name {plugin.name}", plugin.name)
-            # of two that are approved the one that has the name keeps it until `admit` decides
-            if self._by_name.setdefault(plugin.name, plugin) is plugin:
+            if plugin.recorded is not None:
+                self._enter(plugin)
                 # a tool of it may be called now: the call waits for the plugin
                 table = self.plugin_calls.table
                 enter_record(table, plugin.name, plugin.recorded, table)
@@ -287,15 +283,29 @@ class HostState:
         self.plugin_calls.table.remove(other.name)
         other.refuse(why)
         del self._by_name[other.name]
-        # what is approved and what guards stays here, so that its closed hooks still deny
         if other.recorded is not None or guards(other):
-            if other.name == name:
-                other.name = f"{name} (left out)"
-            self._by_name.setdefault(other.name, other)
+            self._keep(other, besides=name)
+
+    def _keep(self, plugin: Plugin, besides: str = "") -> None:
+        """What is approved and what guards stays here, so that its closed hooks still deny."""
+        while plugin.name == besides or plugin.name in self._by_name:
+            plugin.name += " (left out)"
+        self._by_name[plugin.name] = plugin
+
+    def _enter(self, plugin: Plugin) -> None:
+        """Let its hooks count before it runs; of two with one name `admit` decides, if it does."""
+        holder = self._by_name.get(plugin.name)
+        if holder is not None and holder.recorded is None and plugin.recorded is not None:
+            self._leave_out(holder, f"the name {plugin.name}", plugin.name)
+        self._keep(plugin)
 
     def state_changed(self, plugin: Plugin) -> None:
         """Have the subscribers found anew; tell a plugin that came back of the open sessions."""
         self._forget_subscribers()
+        known = (*self._by_name.values(), *self._parted)
+        # it may have lost its name while it was disabled
+        if plugin not in known and plugin.state is not State.DISABLED and guards(plugin):
+            self._enter(plugin)
         # one that was not admitted may be called like another plugin
         if not plugin.ready and self._by_name.get(plugin.name) is plugin:
             forget_plugin(self.sessions.values(), plugin.name)
@@ -304,17 +314,7 @@ class HostState:
                 self.plugin_calls.table.remove(plugin.name)
         self.reports.offers_changed()  # its commands
         if plugin.state is State.READY:
-            # its own alone: all of them would have to be found anew for each plugin
-            routes = plugin.routes().get("session_start", ())
-            hearer = Subscriber(plugin=plugin.name, order=plugin.order, routes=routes)
-            own = listeners_among([hearer] if routes else [], self._by_name)
-            for session in self.sessions.values():
-                first = plugin.pending.first_of(session.session_id)
-                # the first request that waits for it may be this very hook
-                if first is None or first[0] != "hook/session_start":
-                    payload = session.reload_payload(before=first[1] if first is not None else None)
-                    span = self.recorder.span_of(payload) if self.recorder is not None else None
-                    tell(CATALOGUE["session_start"], payload, own, traceparent=span)
+            tell_of_sessions(plugin, self.sessions.values(), self._by_name, self.recorder)
 
     def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run an async function in a task of the open host."""

@@ -94,11 +94,12 @@ class _Matched:
 
     def __init__(self, route: Route) -> None:
         self._subagents = route.subagents
+        self._attempts = route.attempts
         self._texts = {pattern.field: pattern.texts for pattern in route.patterns}
 
     def is_within(self, outer: Route) -> bool:
         """True if `outer` matches all of that, as far as the texts of the patterns show."""
-        if self._subagents and not outer.subagents:
+        if (self._subagents and not outer.subagents) or (self._attempts and not outer.attempts):
             return False
         for pattern in outer.patterns:
             texts = self._texts.get(pattern.field)

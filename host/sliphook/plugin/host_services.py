@@ -65,7 +65,7 @@ class Supervisor(Protocol[P]):
         ...
 
     def state_changed(self, plugin: P) -> None:
-        """`plugin.state` has changed."""
+        """`plugin.state` has changed, or the state that it is to reach."""
         ...
 
     def problem(self, plugin: P, message: str) -> None:

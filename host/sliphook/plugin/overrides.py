@@ -101,7 +101,18 @@ def read_record(spec: PluginSpec) -> tuple[ReadManifest | None, str | None]:
         return read_manifest(envelope.encode(spec.recorded)), None
     except ManifestError as error:
         why = f"its recorded manifest cannot be used: {error}; install it again"
-        return _guards_in(spec.recorded), why
+        return _guards_in(as_subscribed(spec.recorded, spec.overrides)), why
+
+
+def as_subscribed(manifest: Manifest, overrides: Mapping[str, Override]) -> Manifest:
+    """A recorded manifest with the subscriptions that count, failing as the user has set them."""
+    kept: list[Subscription] = []
+    for one in manifest.subscriptions or ():
+        said = overrides.get(one.event, Override())
+        if not said.off:
+            on_failure = one.on_failure if said.on_failure is None else said.on_failure
+            kept.append(msgspec.structs.replace(one, on_failure=on_failure))
+    return msgspec.structs.replace(manifest, subscriptions=kept)
 
 
 def _guards_in(record: Manifest) -> ReadManifest | None:
@@ -128,13 +139,23 @@ def as_set_by_the_user(
 ) -> ReadManifest | None:
     """What `read_record` gave, with the user's settings. It counts before the plugin is ready.
 
-    If the user's settings are wrong, the recorded manifest counts as it was approved; the start of
-    the plugin reports the mistake.
+    If the user's settings are wrong, the recorded manifest counts as it was approved, but fails
+    closed where they say so; the start of the plugin reports the mistake.
     """
     try:
         return approved and apply_overrides(approved, spec, timeout_cap_s=timeout_cap_s)
     except ManifestError:
-        return approved
+        return approved and _closed_by_the_user(approved, spec.overrides)
+
+
+def _closed_by_the_user(approved: ReadManifest, overrides: Mapping[str, Override]) -> ReadManifest:
+    closed = {
+        name: tuple(msgspec.structs.replace(route, on_failure="closed") for route in routes)
+        for name, routes in approved.routes.items()
+        if overrides.get(name, Override()).on_failure == "closed"
+        and "deny" in CATALOGUE[name].decisions
+    }
+    return msgspec.structs.replace(approved, routes=approved.routes | closed)
 
 
 def recorded_manifest(

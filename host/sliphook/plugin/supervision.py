@@ -178,6 +178,7 @@ class Plugin:
             if self.state in (State.READY, State.STARTING):
                 self._change(Trigger.STOP)
             self._instance.stop()
+        self._host.state_changed(self)  # its hooks count by the target, too
         self._wake.set()
 
     # -- supervision

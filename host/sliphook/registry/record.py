@@ -14,6 +14,7 @@ import msgspec
 
 from sliphook.plugin.manifest import MANIFEST
 from sliphook.plugin.model_servers import is_among
+from sliphook.plugin.overrides import as_subscribed
 from sliphook.plugin.spec import PluginSpec
 from sliphook_sdk.protocol import Manifest
 
@@ -55,6 +56,11 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
     def manifest(self) -> Manifest:
         """The manifest that was approved."""
         return MANIFEST.decode(self.recorded.manifest)
+
+    @property
+    def subscribed(self) -> Manifest:
+        """The same, with the subscriptions that count, failing as the user has set them."""
+        return as_subscribed(self.manifest, self.overrides)
 
     def spec(self, environ: Mapping[str, str]) -> PluginSpec:
         """The spec for a host.

@@ -69,8 +69,7 @@ class TurnState:
         self.context: list[Context] = []
         self.summary: str | None = None
         self.last_assistant_message: str | None = None
-        self.began = False
-        self.ended = False
+        self.began = self.ended = False
         self.interrupt_count = 0
         self.model_calls = 0
         self.usage = Usage()
@@ -168,6 +167,7 @@ class TurnState:
     def open_tool(self, tool: OpenTool) -> None:
         """`pre_tool_call` is about to be fired."""
         self.open_tools[tool.call_id] = tool
+        self.told_to_stop = [one for one in self.told_to_stop if one.still_running]
 
     def tool_begins(self, tool: OpenTool) -> None:
         """The tool begins to run."""

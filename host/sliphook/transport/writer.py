@@ -210,6 +210,7 @@ class PipeWriter:
         if self._descriptor >= 0:
             descriptors.close(self._descriptor)
             self._descriptor = -1
+            self._blocked = True  # for good: the number may soon be that of another file
 
     def _wake(self) -> None:
         if self._task is not None:

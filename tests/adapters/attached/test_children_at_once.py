@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from sliphook import PluginHost
+from sliphook.adapters.attached import children
 from sliphook.adapters.attached.rooms import Room
 from sliphook.adapters.dialects.known import DIALECTS
-from sliphook.adapters.dialects.told import Happening, Prompted, SubagentStopped, ToolAsked
+from sliphook.adapters.dialects.told import (
+    Happening,
+    Prompted,
+    StopAsked,
+    SubagentStarted,
+    SubagentStopped,
+    ToolAsked,
+)
 from sliphook.adapters.relayed.served import SharedOffers
 from sliphook.testing import FakePlugin
 from tests.programs import WAIT_S
@@ -85,3 +94,18 @@ async def test_an_end_that_comes_while_the_child_begins_is_its_end() -> None:
             await wait_all_tasks_blocked(0.01)
             gate.open.set()
         await gate.plugin.hears("subagent_stop")
+
+
+async def test_children_whose_end_is_never_told_take_no_place_from_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(children, "MOST_CHILDREN", 2)
+    ear = FakePlugin("ear", hears=["subagent_start", "subagent_stop"])
+    async with room(ear) as place:
+        for at in range(4):
+            started = SubagentStarted(event="SubagentStart", session_id="s", agent_id=f"kid-{at}")
+            await place.take(started)
+            await place.take(StopAsked(event="Stop", session_id="s"))
+            await place.take(Prompted(event="UserPromptSubmit", session_id="s", text="go on"))
+        await ear.hears("subagent_stop", times=4)
+        assert ear.names().count("subagent_start") == 4

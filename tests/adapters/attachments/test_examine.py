@@ -159,6 +159,26 @@ def test_a_guard_that_is_closed_since(home: Path, install: Callable[..., None]) 
     ]
 
 
+@pytest.mark.parametrize("where", ["its own file", "config.toml"])
+def test_a_guard_that_the_user_has_closed(
+    home: Path, install: Callable[..., None], where: str
+) -> None:
+    install("ear", {"event": "pre_tool_call", "on_failure": "open"})
+    assert main(["attach", "gemini", "--yes"]) == 0
+    assert faults() == []
+    if where == "its own file":
+        closing = ["--hook", "pre_tool_call", "--on-failure", "closed"]
+        assert main(["config", "ear", *closing]) == 0
+    else:
+        file = home / "config" / "sliphook" / "config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text('[plugins.ear.hooks.pre_tool_call]\non_failure = "closed"\n')
+    [(_, what, _)] = faults()
+    assert what == "BeforeTool is let through if no plugin can be asked; a guard wants not"
+    assert main(["attach", "gemini", "--yes"]) == 0
+    assert faults() == []
+
+
 def test_a_guard_that_is_never_asked(home: Path, install: Callable[..., None]) -> None:
     install()
     install("filter", {"event": "pre_llm_call", "on_failure": "closed"})

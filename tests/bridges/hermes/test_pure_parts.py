@@ -24,6 +24,7 @@ from sliphook.bridges.hermes.seams import (
     wrap_runs,
 )
 from sliphook.installed import Installed
+from sliphook.plugin.spec import Override
 from sliphook.registry import Broken
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import CATALOGUE
@@ -123,22 +124,32 @@ def test_missing_hooks_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heard", "missing", "blocks"),
+    ("heard", "user", "missing", "blocks"),
     [
-        ({"event": "pre_tool_call"}, (), True),
-        ({"event": "stop"}, (GONE,), True),
-        ({"event": "stop"}, (), False),
-        ({"event": "pre_tool_call", "on_failure": "open"}, (), False),
-        ({"event": "pre_tool_call", "mode": "event"}, (), False),
+        ({"event": "pre_tool_call"}, Override(), (), True),
+        ({"event": "stop"}, Override(), (GONE,), True),
+        ({"event": "stop"}, Override(), (), False),
+        ({"event": "pre_tool_call", "on_failure": "open"}, Override(), (), False),
+        ({"event": "pre_tool_call", "mode": "event"}, Override(), (), False),
+        (
+            {"event": "pre_tool_call", "on_failure": "open"},
+            Override(on_failure="closed"),
+            (),
+            True,
+        ),
+        ({"event": "pre_tool_call"}, Override(on_failure="open"), (), False),
+        ({"event": "pre_tool_call"}, Override(off=True), (), False),
     ],
 )
 def test_a_bridge_that_does_not_fit_blocks_tools_if_there_may_be_a_guard(
     monkeypatch: pytest.MonkeyPatch,
     heard: dict[str, str],
+    user: Override,
     missing: tuple[Broken, ...],
     blocks: bool,
 ) -> None:
-    plugin = FakePlugin("probe", subscriptions=[heard], recorded=True)
+    settings = {"pre_tool_call": user}
+    plugin = FakePlugin("probe", subscriptions=[heard], recorded=True, overrides=settings)
     found = Installed(specs=(plugin,), missing=missing, ignored=())
     monkeypatch.setattr(bridge, "_bridges", [])
     monkeypatch.setattr(bridge, "read_installed", lambda: found)

@@ -712,8 +712,8 @@ APPROVED: Final[Fields] = {
     "The manifest of an installed plugin is compared with the one that the user approved.",
     "The plugin is refused until the user accepts it with `sliphook trust`, if it declares a tool, a"
     " `uses`, an `env` or a `replaces` that was not approved, or if it drops or weakens a"
-    " subscription that fails closed (a narrower `match`, `open`, no `subagents`, its own open"
-    " subscription before it).",
+    " subscription that fails closed (narrower `match`, `open`, no `subagents` or `attempts`, its"
+    " own open one first).",
     "To ask for less is always allowed.",
     "The patterns of `match` are compared as texts: to split a subscription in two weakens it.",
 )

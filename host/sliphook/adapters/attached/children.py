@@ -54,6 +54,8 @@ class Children:
         """
         if (turn := await self.begun(agent_id)) is not None:
             return turn
+        # the end of those that ended with their parent's turn may never be told
+        self._open = {id: held for id, held in self._open.items() if not held.value.ended}
         if len(self._open) + len(self._beginning) >= MOST_CHILDREN:
             return None
         self._beginning[agent_id] = over = trio.Event()

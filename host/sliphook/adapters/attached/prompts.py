@@ -20,8 +20,8 @@ class Prompts:
     """The open questions of one agent session. Those of a turn that ends are over with it."""
 
     def __init__(self) -> None:
-        self._of_no_call: deque[tuple[Turn, str]] = deque(maxlen=MOST_OPEN)
-        self._of_servers: deque[tuple[str, Turn, str]] = deque(maxlen=MOST_OPEN)
+        self._of_no_call: deque[tuple[Turn, str]] = deque()
+        self._of_servers: deque[tuple[str, Turn, str]] = deque()
 
     def permission(self, turn: Turn, prompt: str, call: OpenCall | None) -> None:
         """The agent asks whether a tool may run.
@@ -32,6 +32,8 @@ class Prompts:
             call: the call that waits; None: it is not known.
         """
         if call is None:
+            if len(self._of_no_call) == MOST_OPEN:
+                _end(*self._of_no_call.popleft())
             self._of_no_call.append((turn, turn.tell_question("approval", _short(prompt))))
         else:
             call.ask_person(_short(prompt))
@@ -46,6 +48,8 @@ class Prompts:
         """An MCP server asks something."""
         if told.server == SERVER:
             return  # it asks for a plugin; plugins have been told of it
+        if len(self._of_servers) == MOST_OPEN:
+            _end(*self._of_servers.popleft()[1:])
         question = turn.tell_question("question", _short(f"{told.server}: {told.message}"))
         self._of_servers.append((told.server, turn, question))
 
@@ -57,6 +61,11 @@ class Prompts:
                 self._of_servers.remove(one)
                 turn.end_question(question, allowed=_ACTIONS.get(told.action))
                 return
+
+
+def _end(turn: Turn, question: str) -> None:
+    """There is no room for it: of its end nothing more is known."""
+    turn.end_question(question, allowed=None)
 
 
 def _short(prompt: str) -> str:

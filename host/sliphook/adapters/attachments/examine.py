@@ -19,7 +19,7 @@ from sliphook.files.search_path import which
 from sliphook.files.toml import TomlError
 from sliphook.quoting import quote
 from sliphook.registry import Registered
-from sliphook.settings import AgentSettings, Settings
+from sliphook.settings import AgentSettings, Settings, with_settings
 from sliphook_sdk.protocol import Manifest
 
 from .codex_trust import skipped
@@ -62,9 +62,13 @@ class Attachment(msgspec.Struct, frozen=True):
 
 
 def wanted_in(agent: str, plugins: Iterable[Registered], settings: Settings) -> list[Registered]:
-    """The enabled plugins that run in the agent."""
+    """The enabled plugins that run in the agent, with the user's settings of their hooks."""
     wanted = settings.agents.get(agent, AgentSettings()).plugins
-    return [one for one in plugins if one.enabled and (wanted is None or one.name in wanted)]
+    return [
+        msgspec.structs.replace(one, overrides=with_settings(one.spec({}), settings).overrides)
+        for one in plugins
+        if one.enabled and (wanted is None or one.name in wanted)
+    ]
 
 
 def attachments(plugins: Iterable[Registered], settings: Settings) -> list[Attachment]:
@@ -132,7 +136,7 @@ def _hooks_of(one: Attached, plugins: list[Registered]) -> tuple[list[str], list
         return events, [Fault("problem", what, f"{again}, or sliphook detach {one.agent}")]
     faults = [
         *_client(dialect, found, [name for plugin in plugins for name in plugin.env], again),
-        *_hooks(dialect, found, [plugin.manifest for plugin in plugins], again),
+        *_hooks(dialect, found, [plugin.subscribed for plugin in plugins], again),
         *_trust(dialect, file, found),
     ]
     switch = dialect.config.switched_off

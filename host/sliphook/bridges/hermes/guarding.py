@@ -8,6 +8,7 @@ from typing import Any
 from sliphook import PluginSpec
 from sliphook.agent_log import agent_log
 from sliphook.blocking import Interrupted, PluginHost
+from sliphook.plugin.overrides import as_subscribed
 from sliphook_sdk.protocol import CATALOGUE
 
 _log = agent_log(__name__)
@@ -47,7 +48,7 @@ def may_guard(specs: Iterable[PluginSpec], hook: str) -> bool:
             one.event == hook
             and one.mode != "event"
             and (one.on_failure or CATALOGUE[hook].on_failure) == "closed"
-            for one in spec.recorded.subscriptions or []
+            for one in as_subscribed(spec.recorded, spec.overrides).subscriptions or []
         )
         for spec in specs
     )

@@ -67,7 +67,7 @@ def attach(
     try:
         installed = [one for one in Registry().read() if isinstance(one, Registered)]
         plugins = wanted_in(agent, installed, read_settings())
-        manifests = [plugin.manifest for plugin in plugins]
+        manifests = [plugin.subscribed for plugin in plugins]
         for one in unaskable(dialect, manifests):
             if one.plugin not in without:
                 raise Failed(
