@@ -44,8 +44,9 @@ LIMITS: Final = (
         "refused: send it as a string",
     ),
     Limit(
-        "numbers with an exponent of three digits in a plugin's message",
-        f"{limits.MAX_LONG_EXPONENTS}",
+        "numbers in a plugin's message with an exponent of three digits, with one behind more than"
+        " 18 characters, or with a point and more than 32 characters",
+        f"{limits.MAX_SLOW_NUMBERS}",
         "refused: send them as strings",
     ),
     Limit("an id that is a string", f"{limits.MAX_ID_CHARS} characters", "-32600, without the id"),

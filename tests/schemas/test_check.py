@@ -283,6 +283,13 @@ def test_a_thousand_anchors_are_found_as_quickly_as_one() -> None:
     assert why_arguments_do_not_fit({}, schema) is None
 
 
+def test_multiples_of_a_tiny_number_take_long() -> None:
+    """The fraction of 1e-300 has 300 digits, and 12 us are too much for each of 2,000 items."""
+    why = why_arguments_do_not_fit([0.5] * 2_000, {"items": {"multipleOf": 1e-300}})
+    assert why == "they take too long to check against this schema; send fewer or shorter values"
+    assert why_arguments_do_not_fit([0.5] * 300, {"items": {"multipleOf": 1e-300}}) is None
+
+
 def test_a_machine_that_stands_still_for_a_while_refuses_no_ordinary_arguments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

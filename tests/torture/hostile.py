@@ -315,6 +315,7 @@ _KEYWORDS: Final = [
     '{"contains":{"const":"z"},"maxContains":1}',
     '{"items":{"multipleOf":0.01}}',
     '{"items":{"multipleOf":7}}',
+    '{"items":{"multipleOf":1e-300}}',
     '{"items":{"anyOf":[{"type":"string"},{"type":"null"},{"minimum":3}]}}',
     '{"items":{"oneOf":[{"type":"string"},{"type":"array"},{"minimum":3}]}}',
     '{"items":{"enum":[[],{},1,"x",null]}}',

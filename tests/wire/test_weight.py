@@ -80,12 +80,30 @@ def test_depth_over_any_cut(levels: int, size: int) -> None:
         (b'"' + b"7" * 2_000 + b'"', None),
         (b"[" + b"1E+300," * 300 + b"0]", "100 numbers with an exponent of three digits"),
         (b"[" + b"1e99," * 300 + b"0]", None),
+        (b"[" + b"1234567890123456789e1," * 100 + b"0]", None),
+        (b"[" + b"1234567890123456789e1," * 101 + b"0]", "longer than a double is written"),
+        (b"[" + b"-0.00000000012345678901E+7," * 101 + b"0]", "longer than a double is written"),
+        (b"[" + b"-1.%031d," % 1 * 100 + b"0]", None),
+        (b"[" + b"-1.%031d," % 1 * 101 + b"0]", "longer than a double is written"),
+        (b"[" + b"-1.%030d," % 1 * 300 + b"0]", None),
+        (b"[" + b"%0250d," % 1 * 300 + b"0]", None),
+        (b"[" + b"-1.2345678901234567e-05,0.0000012345678901234567," * 300 + b"0]", None),
+        (b"[" + b"1.2345678901234567e+300," * 100 + b"0]", None),
     ],
 )
 def test_the_limits_of_all_messages(body: bytes, excess: str | None) -> None:
     found = weigh(body).excess
     assert (excess is None) == (found is None)
     assert excess is None or (found is not None and excess in found)
+
+
+@given(st.integers(1, 50), st.sampled_from([b"1e300", b"72687284882248027837e99", b"1.%040d" % 1]))
+def test_numbers_are_counted_once_however_the_text_is_cut(size: int, number: bytes) -> None:
+    for count, passes in ((100, True), (101, False)):
+        body, weight = b"[" + b",".join([number] * count) + b"]", Weight()
+        for at in range(0, len(body), size):
+            weight.add(body[at : at + size])
+        assert (weight.excess is None) == passes
 
 
 def test_after_the_slice_that_passes_a_limit_nothing_is_looked_at(

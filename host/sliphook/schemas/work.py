@@ -29,6 +29,9 @@ _UNEVALUATED: Final = 1.5
 _CHAR: Final = 0.0002
 _MULTIPLE: Final = 3.0
 """One `multipleOf`, which is calculated with fractions."""
+_TINY_MULTIPLE: Final = 15.0
+"""The same of a number that is below `_TINY`: its fraction has hundreds of digits."""
+_TINY: Final = 1e-18
 _ENUM_BYTE: Final = 0.01
 _SMALL: Final = 8
 """An expression of so few states is tried in a time that does not depend on them."""
@@ -139,7 +142,7 @@ def _weigh(part: SchemaPart) -> None:
             _ENUM_BYTE * _bytes(values[key]) for key in ("enum", "const") if key in values
         )
     if "multipleOf" in values:
-        part.weight += _MULTIPLE
+        part.weight += _MULTIPLE if values["multipleOf"] >= _TINY else _TINY_MULTIPLE
     if values.keys() & _LOOKING:
         part.members = _MEMBER * len(values.keys() & _LOOKING)
         part.weight += _KEYWORD * len(values.get("required", ()))

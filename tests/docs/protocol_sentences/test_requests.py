@@ -432,13 +432,14 @@ async def test_the_size_of_a_manifest() -> None:
 @limit(
     "nesting of a plugin's message",
     "one number in a plugin's message",
-    "numbers with an exponent of three digits in a plugin's message",
+    "numbers in a plugin's message with an exponent of three digits, with one behind more than 18"
+    " characters, or with a point and more than 32 characters",
 )
 @says(
     "Of a plugin's message the bytes of the whole JSON count, and the values in it: each object,"
     " array, string, number, `true`, `false` and `null`, and each name in an object; at most 20,000"
     " in any message.",
-    "In a message of up to 1,024 bytes values and exponents are not counted.",
+    "In a message of up to 1,024 bytes values and slow numbers are not counted.",
 )
 async def test_what_is_counted_in_a_message() -> None:
     wire = Wire(uses=USES)
@@ -461,6 +462,8 @@ async def test_what_is_counted_in_a_message() -> None:
         many = ",".join(["1e100"] * 100)
         assert fits in await code('{"a":[' + many + "]}", 5)
         assert "exponent" in await code('{"a":[1e100,' + many + "]}", 6)
+        for slow in ("1" * 19 + "e9", "1." + "1" * 31):
+            assert "than a double" in await code('{"a":[' + slow + "," + many + "]}", 6)
         assert "256 characters" in await code('{"a":' + "1" * 257 + "}", 7, pad="")
         many = ",".join(["1e100"] * 101)
         assert fits in await code('{"a":[' + many + "]}", 10, pad="")

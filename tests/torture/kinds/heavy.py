@@ -38,7 +38,7 @@ def _refuses(name: str, message: str) -> Case:
     return _sends(name, message, "refused|jsonrpc|an id of")
 
 
-def _answers(name: str, result: str, says: str | None = None) -> Case:
+def _answers(name: str, result: str, says: str | None = None, **manifest: Any) -> Case:
     """One answer to a hook."""
     body = (
         f'{_MANY}\nraw(frame(b\'{{"jsonrpc":"2.0","id":%d,"result":\' % id + {result} + b\'}}\'))'
@@ -47,7 +47,7 @@ def _answers(name: str, result: str, says: str | None = None) -> Case:
         "heavy",
         name,
         "the answer is taken, or fails at once and is told why",
-        on_hook(body),
+        on_hook(body, **manifest),
         "answered" if says is None else "refused_answer",
         says=says,
         restarts=0,
@@ -345,6 +345,14 @@ CASES = (
     ),
     _answers("an answer of texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
     _answers("an answer of integers", "b'{\"_meta\":[' + fill(b'9' * 256 + b',') + b'0]}'"),
+    _answers(
+        "an answer of numbers half way between two floats",
+        "b'{\"replace\":{\"text\":[' + fill(b'72687284882248027837e99,', 450_000) + b'0]}}'",
+        "longer than a double",
+        subscriptions=[
+            {"event": "user_prompt_submit", "replaces": True, "timeout_s": PATIENT_S},
+        ],
+    ),
     _answers(
         "an answer of 20 MB",
         "b'{\"reason\":\"' + fill(b'x', 20_000_000) + b'\"}'",

@@ -24,8 +24,9 @@ MAX_MESSAGE_VALUES: Final = 20_000
 """An array in an array costs 0.3 us to make, so these cost 6 ms."""
 MAX_NUMBER_CHARS: Final = 256
 """To read a number takes time by the square of its length. A float of 64 bits has 24 characters."""
-MAX_LONG_EXPONENTS: Final = 100
-"""Numbers with an exponent of three digits: 25 us each near the ends of what a float can hold."""
+MAX_SLOW_NUMBERS: Final = 100
+"""Numbers with an exponent of three digits: 25 us each near the ends of what a float can hold. And
+those with more digits than a float has, as they stand half way between two floats: 12 us each."""
 UNWEIGHED_BYTES: Final = 1024
 """A smaller message costs 4 ms at worst, so its values are not counted."""
 MAX_ID_CHARS: Final = 128

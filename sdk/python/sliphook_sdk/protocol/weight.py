@@ -20,11 +20,15 @@ _NOT_SEPARATORS: Final = bytes(set(range(256)) - set(b",:[{"))
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
 _NUMBER: Final = b"0123456789+-.eE"
-_NUMBERS_ALONE: Final = bytes(byte if byte in _NUMBER else 0x20 for byte in range(256))
+_NUMBERS_ALONE: Final = bytes(byte if byte in _NUMBER else 0x20 for byte in range(256)).replace(
+    b"E", b"e"
+)
 _ALL_DIGITS: Final = bytes(0x30 if byte in _NUMBER else 0x20 for byte in range(256))
 _TOO_LONG: Final = b"0" * (limits.MAX_NUMBER_CHARS + 1)
 _WITH_E99: Final = b"0" * 209  # a number with so many digits, and an exponent of two
 _ANY_DIGIT: Final = bytes.maketrans(b"123456789E", b"000000000e")
+_MANTISSA_CHARS: Final = 18  # of a double before its exponent: 17 digits and a point
+_FRACTION_CHARS: Final = 32  # of a number with a point; a double has up to 24
 
 
 class Weight:
@@ -43,12 +47,12 @@ class Weight:
     __slots__ = (
         "_depth",
         "_escape",
-        "_exponents",
         "_in_string",
         "_last",
         "_most_values",
         "_outside",
         "_run",
+        "_slow",
         "_string",
         "_strings",
         "excess",
@@ -67,7 +71,7 @@ class Weight:
         self._strings: list[bytes] = []
         self._string: list[bytes] = []  # pieces of the unfinished one
         self._depth = 0
-        self._exponents = 0
+        self._slow = 0
 
     def doubled_name(self) -> Optional[DoubledName]:
         """The first name that stands twice in one object of what came, or None."""
@@ -128,14 +132,29 @@ class Weight:
         text = self._run + outside.translate(_NUMBERS_ALONE)
         numbers = text.split()
         self._run = b"" if not numbers or text.endswith(b" ") else numbers[-1]
-        if max(map(len, numbers), default=0) > limits.MAX_NUMBER_CHARS:
+        longest = max(map(len, numbers), default=0)
+        if longest > limits.MAX_NUMBER_CHARS:
             self.excess = f"it has a number of more than {limits.MAX_NUMBER_CHARS} characters"
-        self._exponents += text.translate(_ANY_DIGIT, b"+-").count(b"e000")
-        if self._exponents > limits.MAX_LONG_EXPONENTS:
+        if self._run:  # it is counted when all of it is there
+            numbers.pop()
+            text = text[: -len(self._run)]
+        digits = text.translate(_ANY_DIGIT, b"+-")
+        self._slow += digits.count(b"e000")
+        if longest > _FRACTION_CHARS or (longest > _MANTISSA_CHARS and b"e0" in digits):
+            self._slow += sum(map(_is_slow, numbers))
+        if self._slow > limits.MAX_SLOW_NUMBERS:
             self.excess = (
-                f"it has more than {limits.MAX_LONG_EXPONENTS} numbers"
-                " with an exponent of three digits"
+                f"it has more than {limits.MAX_SLOW_NUMBERS} numbers with an exponent of three"
+                " digits, or longer than a double is written"
             )
+
+
+def _is_slow(number: bytes) -> bool:
+    """Whether it is longer than a double is written, and has no exponent of three digits."""
+    mantissa, has_exponent, exponent = number.strip(b"-").partition(b"e")
+    if has_exponent:
+        return len(mantissa) > _MANTISSA_CHARS and len(exponent.strip(b"+-")) < 3
+    return len(mantissa) > _FRACTION_CHARS and b"." in mantissa
 
 
 _LIGHT: Final = Weight()
