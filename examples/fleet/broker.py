@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 from typing import Any, Optional
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ FAILURES = (redis.RedisError, OSError)
 CONNECT_S = 2.0
 ANSWER_S = 5.0  # longer than any XREAD here blocks
 WANTS_S = 1.0  # how long one blocks
+_LOOKS = 5  # at the broker's clock: the quickest counts, as any may be late on a busy machine
 
 
 Client = Any  # redis.Redis, whose annotations are those of its asyncio client too
@@ -36,6 +38,17 @@ class Server(msgspec.Struct):
     ca_file: Optional[str] = None
     cert_file: Optional[str] = None
     key_file: Optional[str] = None
+
+
+def clock_of(client: Client) -> float:
+    """The broker's clock less `time.monotonic()`, in seconds."""
+    looks = []
+    for _ in range(_LOOKS):
+        asked_s = time.monotonic()
+        seconds, micros = client.time()
+        answered_s = time.monotonic()
+        looks.append((answered_s - asked_s, seconds + micros / 1e6 - answered_s))
+    return min(looks)[1]
 
 
 def connect(server: Server, password: str | None) -> Client:

@@ -13,7 +13,18 @@ from typing import Optional
 
 import msgspec
 import policy
-from broker import AGENT, CONTROL, EVENTS, POLICY, WANTS_S, Client, control_of, millis, replies_to
+from broker import (
+    AGENT,
+    CONTROL,
+    EVENTS,
+    POLICY,
+    WANTS_S,
+    Client,
+    clock_of,
+    control_of,
+    millis,
+    replies_to,
+)
 from spool import Spool
 
 from sliphook_sdk.protocol import Level
@@ -148,8 +159,8 @@ class Listener:
 
     def _greet(self) -> None:
         """What has changed meanwhile. What is wanted from now on is heard before the policy."""
-        seconds, micros = self._client.time()
-        self._clock_s = seconds + micros / 1e6 - time.monotonic()
+        self._clock_s = clock_of(self._client)
+        seconds = int(self._clock_s + time.monotonic())
         # at the start; and if this is another broker, with its clock behind
         if not self._last or max(map(millis, self._last.values())) > (seconds + 1) * 1000:
             now = b"%d-0" % (seconds * 1000)

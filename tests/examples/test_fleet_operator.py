@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 
+import pytest
 import trio
 
 from sliphook import Interruption
@@ -21,6 +24,7 @@ from tests.examples.fleet_agents import (
 )
 from tests.examples.redis_server import Broker, broker_in, needs_redis
 from tests.programs import WAIT_S, until
+from tests.programs import stop as hold
 
 
 @needs_redis
@@ -96,7 +100,7 @@ async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path:
 
             # the plugin is held while the operator stops all, and the user begins another turn
             assert one.host.plugins[0].pid is not None
-            os.kill(one.host.plugins[0].pid, signal.SIGSTOP)
+            hold(one.host.plugins[0].pid)
             stop = broker.client.xadd("fleet:control", {"stop": '{"all":true}'})
             async with one.session.turn("go on") as turn:
                 os.kill(one.host.plugins[0].pid, signal.SIGCONT)
@@ -105,6 +109,30 @@ async def test_a_stop_reaches_the_turn_within_100_ms_and_no_later_turn(tmp_path:
                 )
                 assert not turn.interrupted
             assert came == []
+
+
+def test_a_look_at_the_brokers_clock_that_is_late_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a turn that began after a stop may be taken for an older one."""
+    path = Path(__file__).parents[2] / "examples" / "fleet" / "broker.py"
+    spec = importlib.util.spec_from_file_location("fleet_broker", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    now_s = 100.0
+    late_s = iter([0.5, 0.3, 0.0, 0.4, 0.2])
+
+    class Clock:
+        def time(self) -> tuple[int, int]:
+            nonlocal now_s
+            told = 5_000 + int(now_s), int(now_s % 1 * 1e6)
+            now_s += next(late_s)
+            return told
+
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    assert module.clock_of(Clock()) == pytest.approx(5_000.0, abs=0.001)
 
 
 @needs_redis
