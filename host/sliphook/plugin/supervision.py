@@ -174,11 +174,12 @@ class Plugin:
             self._target = target
         if self.settled.is_set():  # else the tasks that wait already wait for this target too
             self.settled = trio.Event()
+        if self._instance is not None and self.state in (State.READY, State.STARTING):
+            self._change(Trigger.STOP)
+        else:
+            self._host.state_changed(self)  # its hooks count by the target, too
         if self._instance is not None:
-            if self.state in (State.READY, State.STARTING):
-                self._change(Trigger.STOP)
             self._instance.stop()
-        self._host.state_changed(self)  # its hooks count by the target, too
         self._wake.set()
 
     # -- supervision
